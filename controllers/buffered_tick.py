@@ -23,12 +23,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BufferedTick:
-    """Write the state into ``t``, ``q`` and ``v``, call, read ``output``: no array is made, nothing is checked.
+    """Tick on preallocated arrays: write the state into ``t``, ``q`` and ``v``, call the object, read ``output``.
 
-    A call takes the time of the law's operations and some 0.14 µs more, ``evaluate`` half of that, where ``control``
-    takes microseconds. Whether the output means anything is told by ``status``, which costs a microsecond and is left
-    to the caller. The arrays belong to the thread that calls the object first, and calls from other threads are
-    refused; ``evaluate`` does not check. Each thread makes a tick of its own by ``BufferedTick.of``.
+    No array is allocated and nothing is checked. A call takes the time of the law's operations and some 0.14 µs more,
+    ``evaluate`` half of that, where ``control`` takes microseconds. The property ``status``, which costs a microsecond,
+    reports whether the output is valid; reading it is left to the caller. The arrays belong to the thread that calls
+    the object first, and calls from other threads raise; ``evaluate`` does not check this. Each thread needs a separate
+    tick from ``BufferedTick.of``.
 
     Attributes:
         t: time, shape (1,) [s].
@@ -37,11 +38,11 @@ class BufferedTick:
         p: parameters of the controller, shape (np,).
         output: u, shape (nu,), or R, shape (nv,).
         pivots: relative pivots of the rows, shape (m,).
-        evaluate: what a call does, without the call of a method around it.
+        evaluate: function that a call runs, without the overhead and the check of the call.
         tolerance: a row is dependent if its relative pivot is not above this.
 
     Raises:
-        ModelError: when called from a second thread.
+        ModelError: if it is called from a second thread.
     """
 
     t: Array
@@ -53,26 +54,26 @@ class BufferedTick:
     evaluate: Callable[[], None]
     tolerance: float
     _kernel: Kernel = field(repr=False)
-    _held: Array = field(repr=False)
-    _mine: threading.local = field(default_factory=threading.local, init=False, repr=False)
+    _natural_counts: Array = field(repr=False)
+    _thread: threading.local = field(default_factory=threading.local, init=False, repr=False)
     _callers: list[int] = field(default_factory=list[int], init=False, repr=False)
 
     @classmethod
     def of(cls, controller: Controller, p: Mapping[str, float] | ArrayLike | None = None) -> BufferedTick:
-        """Bind the law of a controller to arrays of its own.
+        """Bind the law of a controller to new arrays.
 
         Args:
-            controller: with a symbolic law.
-            p: its parameters: nominal, overridden by name, or the whole vector; ``tick.p`` may be changed later.
+            controller: controller with a symbolic law.
+            p: parameters of the controller: nominal, overridden by name, or the whole vector; ``tick.p`` may be
+                changed later.
 
         Raises:
-            ModelError: if the controller has no law: each of its ticks solves something, or it remembers.
+            ModelError: if the controller has no symbolic law because its ticks solve equations or it has a memory.
         """
         law = controller.law
         if law is None:
             raise ModelError(
-                f"{type(controller).__name__} has no symbolic law, so its tick cannot be bound to arrays: call "
-                "control()"
+                f"{type(controller).__name__} has no symbolic law, so its tick cannot be bound to arrays: use control()"
             )
         c, parameters = controller.robot.coordinates, controller.parameters
         symbols = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols}
@@ -84,46 +85,46 @@ class BufferedTick:
         return _bind(kernel, *state, controller.tolerance)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A copy has arrays of its own, with the same state and without an output."""
+        """Copy with new arrays, the same state and no output."""
         return _bind, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance)
 
     def __call__(self) -> None:
-        """Evaluate the law at what the arrays hold."""
+        """Evaluate the law at the values in the arrays."""
         try:
-            evaluate = self._mine.evaluate
+            evaluate = self._thread.evaluate
         except AttributeError:
-            evaluate = self._own()
+            evaluate = self._claim()
         evaluate()
 
-    def _own(self) -> Callable[[], None]:
-        """Give the arrays to this thread, if it is the first that calls."""
+    def _claim(self) -> Callable[[], None]:
+        """Assign the arrays to this thread if it is the first that calls; otherwise raise ModelError."""
         me = get_ident()
-        # Of two threads that come at once, one is the first in the list.
+        # If two threads call at once, one of them is the first in the list.
         self._callers.append(me)
         if self._callers[0] != me:
             self._callers.pop()
             raise ModelError(
-                "the arrays of this bound tick are in use by another thread: make one for each thread by "
-                "BufferedTick.of(controller), or call control(), which any number of threads may share"
+                "the arrays of this bound tick are in use by another thread: create one for each thread by "
+                "BufferedTick.of(controller), or use control(), which any number of threads may share"
             )
-        self._mine.evaluate = self.evaluate
+        self._thread.evaluate = self.evaluate
         return self.evaluate
 
     @property
     def status(self) -> Status:
-        """Of the last tick: OK, SINGULAR or NOT_FINITE.
+        """Status of the last tick: OK, SINGULAR or NOT_FINITE.
 
-        It is SINGULAR near a singular position of a mechanism too, where only ``control`` knows the branch, and where
-        redundant natural rows do not agree.
+        It is SINGULAR also near a singular position of a mechanism, where only ``control`` finds the branch, and where
+        redundant natural rows disagree.
         """
-        if self._held.size and self._held[1] > 0.0:
+        if self._natural_counts.size and self._natural_counts[1] > 0.0:
             return Status.SINGULAR
         return tick_status(all_finite(self.output), self.pivots, self.tolerance)
 
 
 def _bind(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float) -> BufferedTick:
     t, q, v, p = t.copy(), q.copy(), v.copy(), p.copy()
-    output, pivots, *held = (np.zeros(rows) for rows, _ in kernel.outputs.values())
-    evaluate = kernel.bind([t, q, v, p], [output, pivots, *held])
-    last = held[0] if held else np.zeros(0)
-    return BufferedTick(t, q, v, p, output, pivots, evaluate, tolerance, kernel, last)
+    output, pivots, *counts = (np.zeros(rows) for rows, _ in kernel.outputs.values())
+    evaluate = kernel.bind([t, q, v, p], [output, pivots, *counts])
+    natural_counts = counts[0] if counts else np.zeros(0)
+    return BufferedTick(t, q, v, p, output, pivots, evaluate, tolerance, kernel, natural_counts)

@@ -17,19 +17,19 @@ DEPENDENT = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class LeastEffortAllocation:
-    """Inputs of least |u|² that do what generalized forces would, and how near they are to losing that.
+    """Inputs of least |u|² with the effect of given generalized forces, and a measure of how near they are to singular.
 
-    Where B is constant and nothing natural holds the robot, u = Bᵀ (B Bᵀ)⁻¹ τ. Else u = W⁺ (M̂ B)ᵀ τ with W = Bᵀ M̂ B
-    and the mobility M̂, M⁻¹ without natural constraints: τ is compared with B u by the accelerations that they make,
-    and natural reactions, which cost no actuator, make up for the rest. Where the inputs reach all that the constraints
-    leave free, it is exact.
+    Where B is constant and there are no natural constraints, u = Bᵀ (B Bᵀ)⁻¹ τ. Otherwise u = W⁺ (M̂ B)ᵀ τ with
+    W = Bᵀ M̂ B and the mobility M̂, M⁻¹ without natural constraints: τ and B u are compared by the accelerations that
+    they cause, and natural reactions, which cost no actuator, supply the difference. The result is exact where the
+    inputs reach everything that the constraints leave free.
 
     Attributes:
-        matrix: what τ is multiplied with before the factor is solved with, shape (k, nv).
-        factor: of W, or of B Bᵀ where B is constant, shape (k, k); None where B is the unit matrix.
-        after: what is multiplied with the solution, shape (nu, k).
-        share: what is left of what the inputs do, in [0, 1]: the smallest pivot, relative to what it is made of. Zero
-            where the inputs do not reach all that is free, such as the drive of a crank at its dead centre.
+        matrix: matrix that multiplies τ before the solve with the factor, shape (k, nv).
+        factor: factorization of W, or of B Bᵀ where B is constant, shape (k, k); None where B is the unit matrix.
+        after: matrix that multiplies the solution, shape (nu, k).
+        share: smallest pivot relative to the terms that it consists of, in [0, 1]. Zero where the inputs do not reach
+            everything that is free, such as the drive of a crank at its dead centre.
     """
 
     matrix: ca.SX
@@ -39,10 +39,10 @@ class LeastEffortAllocation:
 
     @classmethod
     def of(cls, robot: Robot) -> LeastEffortAllocation:
-        """Factorize.
+        """Factorize the allocation of a robot.
 
         Args:
-            robot: with at least as many independent inputs as degrees of freedom.
+            robot: robot with at least as many independent inputs as degrees of freedom.
         """
         B, all_of_it = robot.input_matrix, ca.SX.eye(robot.coordinates.nv)
         if not robot.natural and ca.sparsify(B).is_eye():
@@ -51,7 +51,7 @@ class LeastEffortAllocation:
             return cls(all_of_it, Ldl.of(B @ B.T), B.T, ca.SX(1))
         reach = robot.mobility(B)[0]
         W, eye = B.T @ reach, ca.SX.eye(B.size2())
-        # What each input would do alone and unconstrained: a share of it that is rounding is none.
+        # The effect of each input alone and without constraints: the scale below which a pivot is rounding.
         whole = ca.densify(ca.diag(B.T @ robot.factor.solve(B)))
         if Trait.OVERACTUATED in traits(robot):
             passing = SemidefiniteLdl.of(W, whole)
@@ -62,7 +62,7 @@ class LeastEffortAllocation:
         return cls(reach.T, square, eye, share)
 
     def inputs(self, force: ca.SX) -> ca.SX:
-        """u, shape (nu,).
+        """Return the inputs u, shape (nu,).
 
         Args:
             force: τ, shape (nv,).
@@ -71,13 +71,13 @@ class LeastEffortAllocation:
         return ca.densify(self.after @ (right if self.factor is None else self.factor.solve(right)))
 
     def law(self, force: ca.SX, errors: ca.SX, rows: tuple[str, ...], by: RowForce | None = None) -> Law:
-        """The law that applies these inputs; it is singular where they, or the rows, are.
+        """Return the law that applies these inputs; it is singular where the allocation or the rows are.
 
         Args:
             force: τ, shape (nv,).
-            errors: what is to vanish, shape (m,).
-            rows: name of each, m of them.
-            by: what found τ, if rows of accelerations did.
+            errors: quantities that the law drives to zero, shape (m,).
+            rows: names of the errors, m of them.
+            by: force along rows of accelerations that τ comes from, if any.
         """
         ones = ca.SX.ones(len(rows), 1)
         return Law(
@@ -97,10 +97,10 @@ class RowForce:
     Attributes:
         force: τ = Θᵀ λ, shape (nv,).
         reach: M̂ Θᵀ, the accelerations that each multiplier makes, shape (nv, m).
-        factor: of K = Θ M̂ Θᵀ, shape (m, m), which is Λ⁻¹ in Khatib's words.
-        relative_pivots: of K, shape (m,), in [0, 1]: each relative to what its row would be without natural
-            constraints, Θ_i M⁻¹ Θ_iᵀ, or to the largest of those if the rows share a unit. Zero where natural
-            constraints leave nothing of a row, such as a coordinate at its dead centre.
+        factor: factorization of K = Θ M̂ Θᵀ, shape (m, m), which is Khatib's Λ⁻¹.
+        relative_pivots: pivots of K, shape (m,), in [0, 1]: each relative to its row without natural constraints,
+            Θ_i M⁻¹ Θ_iᵀ, or to the largest of those if the rows share a unit. Zero where natural constraints leave
+            nothing of a row, such as a coordinate at its dead centre.
     """
 
     force: ca.SX
@@ -109,19 +109,19 @@ class RowForce:
     relative_pivots: ca.SX
 
     @classmethod
-    def of(cls, robot: Robot, theta: ca.SX, wanted: ca.SX, *, one_unit: bool) -> RowForce:
-        """The λ with Θ (a₀ + M̂ Θᵀ λ) = wanted, a₀ the acceleration without any force.
+    def of(cls, robot: Robot, theta: ca.SX, desired: ca.SX, *, one_unit: bool) -> RowForce:
+        """Solve Θ (a₀ + M̂ Θᵀ λ) = desired for λ, where a₀ is the acceleration without control.
 
         Args:
             robot: the model.
             theta: Θ, shape (m, nv).
-            wanted: what Θ a is to be, shape (m,).
-            one_unit: whether the rows share a unit and so can be compared.
+            desired: right side of Θ a, shape (m,).
+            one_unit: True if the rows share a unit and so can be compared.
         """
         reach = robot.mobility(theta.T)[0]
         K = theta @ reach
         factor = Ldl.of(K)
-        force = theta.T @ factor.solve(wanted - theta @ robot.unforced_acceleration[0])
+        force = theta.T @ factor.solve(desired - theta @ robot.unforced_acceleration[0])
         scale = ca.densify(ca.diag(theta @ robot.factor.solve(theta.T) if robot.natural else K))
         if one_unit:
             scale = ca.mmax(scale) * ca.SX.ones(K.size1(), 1)

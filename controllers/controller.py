@@ -30,10 +30,10 @@ class Law:
     """A control law as expressions in the symbols of the controller's model and parameters.
 
     Attributes:
-        output: what ``control`` returns: u, shape (nu,), or R, shape (nv,).
-        deviation: of the program, shape (m,); may use the accelerations ``robot.coordinates.a``.
-        pivots: of the rows, shape (m,); zero where a row depends on the ones before it, or vanishes.
-        relative_pivots: the same relative to the largest row of the same constraint, shape (m,), in [0, 1].
+        output: the result of ``control``: u, shape (nu,), or R, shape (nv,).
+        deviation: deviation of the program, shape (m,); may use the accelerations ``robot.coordinates.a``.
+        pivots: pivots of the rows, shape (m,); zero where a row depends on the ones before it, or vanishes.
+        relative_pivots: pivots relative to the largest row of the same constraint, shape (m,), in [0, 1].
         rows: name of each row, m of them.
         tolerance: a row is dependent if its relative pivot is not above this.
         linearizations: name of each constraint and the state matrix of its perturbation equation, in the parameters.
@@ -51,12 +51,12 @@ class Law:
 
     @classmethod
     def of_errors(cls, output: ca.SX, errors: ca.SX, rows: tuple[str, ...]) -> Law:
-        """The law of a controller that has no program: what it wants to vanish takes the deviations' place.
+        """Return the law of a controller without a program; its errors stand in for the deviations.
 
         Args:
-            output: what ``control`` returns.
-            errors: shape (m,).
-            rows: name of each, m of them.
+            output: the result of ``control``: u, shape (nu,), or R, shape (nv,).
+            errors: quantities that the law drives to zero, shape (m,).
+            rows: names of the errors, m of them.
         """
         ones = ca.SX.ones(errors.numel(), 1)
         return cls(output, errors, ones, ones, rows)
@@ -64,13 +64,13 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What a controller called from Python has to say of one tick; empty arrays where it has nothing to say.
+    """Record of one tick of a controller that is called from Python; arrays that do not apply are empty.
 
     Attributes:
-        output: what ``control`` returns.
-        pivots: as in :class:`Law`, shape (m,).
-        relative_pivots: as in :class:`Law`, shape (m,).
-        active: as in :class:`Law`, shape (m,) or empty.
+        output: the result of ``control``.
+        pivots: pivots of the rows as in :class:`Law`, shape (m,).
+        relative_pivots: relative pivots as in :class:`Law`, shape (m,).
+        active: 1 for rows that are on, 0 for others, as in :class:`Law`, shape (m,) or empty.
         status: OK, LIMITED or HELD; a controller without a safe output raises instead.
         message: if the status is not OK, what happened, which row or input, by how much, and what to try.
     """
@@ -90,31 +90,31 @@ class Controller(Picklable, ABC):
     """The controller's own model; the plant may differ."""
 
     parameters: Parameters = NO_PARAMETERS
-    """What may be varied without building the controller anew; the p of ``control``."""
+    """Parameters that may vary without rebuilding the controller; the p of ``control``."""
 
     applies_force: bool = False
     """True if the output is a generalized force R, shape (nv,); False for inputs u, shape (nu,)."""
 
-    handles: ClassVar[frozenset[Trait]] = frozenset()
-    """Which of what makes a robot harder than an arm with a drive in every joint this law is made for."""
+    supports: ClassVar[frozenset[Trait]] = frozenset()
+    """Traits of a robot, beyond an arm with a drive in every joint, that this law supports."""
 
     memory: object | None = None
-    """Everything that :meth:`advance` changes, as one value that is replaced and never altered, so that it can be kept
-    and put back; None for a law without memory."""
+    """Everything that :meth:`advance` changes, as one value that is replaced and never modified, so that it can be
+    saved and restored; None for a law without memory."""
 
     @property
     def law(self) -> Law | None:
-        """The law as expressions, if there is one; then a simulation runs as one compiled kernel."""
+        """The law as expressions, so that a simulation runs as one compiled kernel; None if it has none."""
         return None
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, tell of."""
+        """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, report."""
         return () if self.law is None else self.law.rows
 
     @property
     def switches(self) -> bool:
-        """Whether rows are on at times only."""
+        """True if some rows are on only at times."""
         return self.law is not None and self.law.active.numel() > 0
 
     @property
@@ -129,7 +129,7 @@ class Controller(Picklable, ABC):
 
     @property
     def rank_loss_message(self) -> str:
-        """What it means that a row becomes dependent or vanishes, and what to try, for the message of a run."""
+        """Message of a run when a row becomes dependent or vanishes: the cause and what to try."""
         return Status.SINGULAR.sentence
 
     @property
@@ -141,7 +141,7 @@ class Controller(Picklable, ABC):
     def control(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """The output at one tick.
+        """Return the output at one tick.
 
         Args:
             t: time [s].
@@ -156,7 +156,7 @@ class Controller(Picklable, ABC):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """The output at one tick and the pivots of the rows, for a record of a run without a symbolic law.
+        """Return the output at one tick and the pivots of the rows, to record a run without a symbolic law.
 
         Args:
             t: time [s].
@@ -175,7 +175,7 @@ class Controller(Picklable, ABC):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Deviation of the rows under the accelerations that a plant really has, shape (m,).
+        """Return the deviation of the rows under the true accelerations of a plant, shape (m,).
 
         Args:
             t: time [s].
@@ -186,10 +186,10 @@ class Controller(Picklable, ABC):
         """
         return np.zeros(0)
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Status at one state, from residuals, and its message; OK and nothing where all holds or nothing can be told.
+        """Return the status at one state, from residuals, and its message; OK and "" if nothing is wrong or known.
 
         Args:
             t: time [s].
@@ -200,11 +200,11 @@ class Controller(Picklable, ABC):
         return Status.OK, ""
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.
+        """Process one sample of the motion, before ``control`` is called for it: the tick of a digital controller.
 
-        Only this changes the :attr:`memory`. ``control`` may then be called any number of times, at that state and at
-        the stages that an integrator tries between it and the next sample, and changes nothing. A simulation calls it
-        once per sample, in the order of time. Each thread that calls it needs a law of its own: ``copy.deepcopy(law)``.
+        Only this method changes the :attr:`memory`. ``control`` may then be called any number of times, at that state
+        and at the stages that an integrator tries between it and the next sample, and changes nothing. A simulation
+        calls it once per sample, in the order of time. Each thread needs a separate law: ``copy.deepcopy(law)``.
 
         Args:
             t: time [s].
@@ -214,34 +214,34 @@ class Controller(Picklable, ABC):
         """
 
     def reset(self) -> None:
-        """Put the memory at its start, before a new run."""
+        """Reset the memory before a new run."""
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why this law cannot drive a robot, as the end of a sentence; empty if it can.
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        missing = sorted(trait.value for trait in traits(robot) - cls.handles)
-        return f"the robot has {', '.join(missing)}, for which it is not made" if missing else ""
+        missing = sorted(trait.value for trait in traits(robot) - cls.supports)
+        return f"the robot has {', '.join(missing)}, which this law does not support" if missing else ""
 
     @classmethod
     def check_supported(cls, robot: Robot) -> None:
-        """Raise ModelError with the :meth:`refusal` if there is one.
+        """Raise ModelError with the :meth:`unsupported_reason` if there is one.
 
         Args:
             robot: the model.
         """
         if not isinstance(robot, Robot):
-            raise ModelError(f"{cls.__name__} needs a Robot as its model, got {type(robot).__name__}")
-        if reason := cls.refusal(robot):
+            raise ModelError(f"{cls.__name__} requires a Robot as its model, got {type(robot).__name__}")
+        if reason := cls.unsupported_reason(robot):
             raise ModelError(f"{cls.__name__} cannot drive {robot.name}: {reason}")
 
     def arguments(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
     ) -> tuple[float, Array, Array, Array]:
-        """t, q, v and the whole vector p, checked.
+        """Check the arguments of ``control`` and return t, q, v and the whole vector p.
 
         Args:
             t: time [s].
@@ -250,7 +250,7 @@ class Controller(Picklable, ABC):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
             ParameterError: for an unknown or missing parameter.
         """
         nq, nv = self._sizes
@@ -267,11 +267,11 @@ class Controller(Picklable, ABC):
 
 
 class SymbolicController(Controller):
-    """A controller without memory, written down as expressions; a simulation with it runs as one compiled kernel."""
+    """A controller without memory, given by expressions; a simulation with it runs as one compiled kernel."""
 
     @abstractmethod
     def build_law(self) -> Law:
-        """The law in the symbols of ``robot`` and ``parameters``; asked for once."""
+        """Build the law in the symbols of ``robot`` and ``parameters``; called once."""
 
     @property
     def law(self) -> Law:
@@ -281,7 +281,7 @@ class SymbolicController(Controller):
     def control(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """The output at one tick.
+        """Return the output at one tick.
 
         Args:
             t: time [s].
@@ -290,9 +290,10 @@ class SymbolicController(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
-            SingularProgramError: if the law's rows are dependent at this state; the message says which and by how much.
-            NotFiniteError: if the output is not finite although they are not.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            SingularProgramError: if rows of the law are dependent at this state; the message names them and quantifies
+                it.
+            NotFiniteError: if the output is not finite although the rows are independent.
         """
         output, pivots = map(np.atleast_1d, self._tick(*self.arguments(t, q, v, p)))
         status = tick_status(all_finite(output), pivots, self.tolerance)
@@ -307,7 +308,7 @@ class SymbolicController(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """Output and pivots, for one who does not use the law; singular rows are shown by the pivots, not raised."""
+        """Return output and pivots; singular rows are reported by the pivots and raise nothing."""
         output, pivots, relative, active = map(np.atleast_1d, self._observed(*self.arguments(t, q, v, p)))
         return Observation(output, pivots, relative, active)
 
@@ -319,7 +320,7 @@ class SymbolicController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Deviation of the law's rows; raises NotFiniteError if it is not finite although the arguments are."""
+        """Return the deviation of the law's rows, shape (m,); raises NotFiniteError if it overflows."""
         numbers = vector("a", a, self.robot.coordinates.nv)
         found = np.atleast_1d(self._deviation(*self.arguments(t, q, v, p), numbers)[0])
         if not all_finite(found):
@@ -338,8 +339,8 @@ class SymbolicController(Controller):
     @functools.cached_property
     def _observed(self) -> Kernel:
         law = self._law
-        told = {"output": law.output, "pivots": law.pivots, "relative": law.relative_pivots, "active": law.active}
-        return Kernel("law_observed", self._symbols, told)
+        outputs = {"output": law.output, "pivots": law.pivots, "relative": law.relative_pivots, "active": law.active}
+        return Kernel("law_observed", self._symbols, outputs)
 
     @functools.cached_property
     def _deviation(self) -> Kernel:

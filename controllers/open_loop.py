@@ -16,15 +16,15 @@ from .traits import Trait
 class OpenLoop(SymbolicController):
     """u = u(t, p), whatever the robot does; it has no rows and no deviation."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, output: ca.SX | ArrayLike, *, parameters: Parameters = NO_PARAMETERS) -> None:
         """Build the law.
 
         Args:
-            robot: whose inputs they are.
+            robot: the robot that the inputs drive.
             output: u, numbers or expressions in the robot's t and p and in ``parameters``, shape (nu,).
-            parameters: that the expressions use besides the robot's.
+            parameters: parameters of the expressions other than the robot's.
 
         Raises:
             ModelError: for expressions of another shape, in q, v, a or u, or in foreign symbols.
@@ -37,10 +37,10 @@ class OpenLoop(SymbolicController):
             raise ModelError(f"{robot.name} has {count} inputs, but the output has shape {given.shape}")
         robot.require_own_symbols("the output", given, parameters)
         if ca.depends_on(given, ca.vertcat(c.q, c.v, c.a, robot.u)):
-            raise ModelError("the output must be known beforehand: an expression in time and parameters only")
+            raise ModelError("the output must be an expression in time and parameters only, not in q, v, a or u")
         self.robot, self._output = robot, given
         self.parameters = Parameters.collect([robot.parameters, parameters])
 
     def build_law(self) -> Law:
-        """The inputs as they were given."""
+        """Build the law: the given inputs."""
         return Law(ca.densify(self._output))

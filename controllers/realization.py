@@ -1,4 +1,4 @@
-"""Realizations: how the control force R becomes ideal forces, inputs, or inputs within limits."""
+"""Realizations of the control force R: by ideal forces, by inputs, or by inputs within limits."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ class RealizedMotion:
         input: u, shape (nu,); empty, shape (0,), when the force does not come from the inputs.
         acceleration: a, shape (nv,).
         reactions: μ of the natural constraints.
-        pivots: of K, shape (m,), in the squared unit of each row per mass.
-        relative_pivots: each divided by the largest K_jj of the rows of its constraint, as it would be without natural
-            constraints, shape (m,), in [0, 1]. From a
-            method that handles dependent rows both are those of
+        pivots: pivots of K, shape (m,), in the squared unit of each row per mass.
+        relative_pivots: pivots divided by the largest K_jj of the rows of their constraint, without natural
+            constraints, shape (m,), in [0, 1]. From a method that supports dependent rows both are those of
             :func:`~erugin.controllers.multipliers.method.check_rows`: 1 for a row that holds, and not above 0 for
             others.
         misses: β − Θ a of each row that does not hold, else 0, shape (m,); empty from a method for independent rows.
-        left: what is left of each row outside those before it, natural ones included, as a share of it, shape (m,);
-            zero where it is passed over and −1 where it is off. Empty likewise.
+        left: remainder of each row outside earlier ones, natural ones included, as a share of the row, shape (m,);
+            zero where the row is skipped and −1 where it is off; empty from a method for independent rows.
     """
 
     multipliers: ca.SX
@@ -52,33 +51,33 @@ class RealizedMotion:
 
 
 class Realization(ABC):
-    """Way in which R becomes real."""
+    """Realisation of the force R."""
 
     name: Literal["ideal", "actuated", "bounded"]
-    """The word by which a user chooses it."""
+    """Name of the realisation, as given to a ProgramController."""
 
     applies_force: bool
-    """True if the controller hands out R, False if inputs u."""
+    """True if the controller returns R, False if inputs u."""
 
     @abstractmethod
     def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
-        """Force and motion of a program.
+        """Build force and motion of a program.
 
         Args:
-            program: what must hold.
-            method: how the multipliers are found.
+            program: the program to realise.
+            method: method that solves for the multipliers.
 
         Raises:
-            ModelError: if this realisation cannot serve this program, whatever the state.
+            ModelError: if this realisation does not support the program in any state.
         """
 
 
 def active_rows(program: Program, values: ca.SX) -> ca.SX:
-    """The rows of an expression where they are on, zero where they are off, in its shape (m, n).
+    """Return the rows of an expression where they are on and zero where they are off, shape (m, n).
 
     Args:
-        program: tells which rows are on.
-        values: one row for each of the program's; what it is where the row is off, NaN even, does not matter.
+        program: the program, which defines the rows that are on.
+        values: one row for each of the program's; its value where the row is off does not matter, even if it is NaN.
     """
     zeros = ca.SX.zeros(1, values.size2())
     rows = [
@@ -89,14 +88,14 @@ def active_rows(program: Program, values: ca.SX) -> ca.SX:
 
 
 def decouple_inactive_rows(program: Program, matrix: ca.SX) -> ca.SX:
-    """K with a 1 on the diagonal for every row that is off: its multiplier is zero and its pivot 1.
+    """Return K with a 1 on the diagonal for every row that is off: its multiplier is zero and its pivot 1.
 
     Args:
-        program: tells which rows are on.
-        matrix: K of :func:`active_rows`, in which rows and columns that are off are zero.
+        program: the program, which defines the rows that are on.
+        matrix: K of :func:`active_rows`, with zero rows and columns where rows are off.
     """
     diagonal = [
-        # A condition that is no number must not pass for a row that is on.
+        # A condition that is NaN must not count as a row that is on.
         ca.if_else(program.active[i] == 1, 0, ca.if_else(program.active[i] == 0, 1, float("nan")))
         if switched
         else ca.SX(0)
@@ -106,19 +105,19 @@ def decouple_inactive_rows(program: Program, matrix: ca.SX) -> ca.SX:
 
 
 def always_active_rows(program: Program) -> list[str]:
-    """Names of the rows that are always on.
+    """Return the names of the rows that are always on.
 
     Args:
-        program: whose rows.
+        program: the program.
     """
     return [name for name, switched in zip(program.rows, program.switched, strict=True) if not switched]
 
 
 def row_changes(program: Program, free: ca.SX) -> ca.SX:
-    """By how much the rows of Θ change from a₀ to a, to first order, shape (m, nv); zero where they are affine in a.
+    """Return the change of the rows of Θ from a₀ to a, to first order, shape (m, nv); zero where they are affine in a.
 
     Args:
-        program: whose rows.
+        program: the program.
         free: a₀, shape (nv,).
     """
     a, transposed = program.robot.coordinates.a, program.theta.T
@@ -127,7 +126,7 @@ def row_changes(program: Program, free: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, eq=False)
 class RowSolution:
-    """Multipliers and the verdict on the rows; all but ``values`` as in :class:`RealizedMotion`."""
+    """Multipliers ``values`` and diagnosis of the rows; the other fields as in :class:`RealizedMotion`."""
 
     values: ca.SX
     pivots: ca.SX
@@ -149,14 +148,14 @@ def solve(
     """Solve K λ = r.
 
     Args:
-        program: tells which rows belong together, and which are on.
-        method: how the multipliers are found.
-        matrix: K of the rows that are on, shape (m, m); see :func:`decoupled`.
+        program: the program, which defines the rows that are on and those that share a constraint.
+        method: method that solves for the multipliers.
+        matrix: K of the rows that are on, shape (m, m); see :func:`decouple_inactive_rows`.
         right: r, shape (m,).
-        rooted: builds H with K = H Hᵀ, shape (m, n); asked for where rows may depend on each other.
-        moved: from λ to a, shape (nv,), likewise.
-        whole: as for :func:`relative_pivots`; required where rows may depend on each other.
-        turning: as for :func:`relative_pivots`.
+        rooted: function that builds H with K = H Hᵀ, shape (m, n); called if rows may depend on each other.
+        moved: function from λ to a, shape (nv,); called if rows may depend on each other.
+        whole: K as for :func:`relative_pivots`; required if rows may depend on each other.
+        turning: change of the rows as for :func:`relative_pivots`.
     """
     if not method.supports_dependent_rows:
         found = method.solve(matrix, right)
@@ -165,7 +164,7 @@ def solve(
         return RowSolution(found.values, found.pivots, relative, nothing, nothing)
     assert whole is not None
     scale, m = row_scales(program, whole), right.numel()
-    # A condition that is no number must not pass for a row that is off.
+    # A condition that is NaN must not count as a row that is off.
     off = [program.active[i] == 0 if switched else ca.SX(0) for i, switched in enumerate(program.switched)]
     on = [ca.if_else(off[i], 1, ca.if_else(program.active[i] == 1, 1, float("nan"))) for i in range(m)]
     rows = ca.diag(ca.vertcat(ca.SX(0, 1), *on)) @ rooted()
@@ -181,10 +180,10 @@ def solve(
 
 
 def row_scales(program: Program, matrix: ca.SX) -> ca.SX:
-    """The largest K_jj of the rows of each row's constraint, which share a unit, shape (m,).
+    """Return the largest K_jj of the rows of each row's constraint, which share a unit, shape (m,).
 
     Args:
-        program: tells which rows belong together.
+        program: the program, which defines the rows that share a constraint.
         matrix: K, shape (m, m).
     """
     scales: list[ca.SX] = []
@@ -199,21 +198,21 @@ def row_scales(program: Program, matrix: ca.SX) -> ca.SX:
 def relative_pivots(
     program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.SX | None = None, whole: ca.SX | None = None
 ) -> ca.SX:
-    """Pivots relative to the largest row of the same constraint, shape (m,); zero if all rows of it vanish.
+    """Return pivots relative to the largest row of the same constraint, shape (m,); zero if all its rows vanish.
 
-    A row that is not affine in a is also compared with what it changes by along the way from the motion without it: it
-    vanishes where it is small beside that, even if it is the only one of its constraint.
+    A row that is not affine in a is also compared with its change between the motion without it and with it: it
+    vanishes where it is small relative to that, even if it is the only one of its constraint.
 
-    Rows of one constraint share a unit, so that a row is small beside them or it is not; rows of different constraints
-    cannot be compared.
+    Rows of one constraint share a unit and are compared with each other; rows of different constraints cannot be
+    compared.
 
     Args:
-        program: tells which rows belong together.
+        program: the program, which defines the rows that share a constraint.
         matrix: K, shape (m, m).
         pivots: D, shape (m,).
-        turning: by how much the row changes along the way, squared in the metric of K, shape (m,); zero if not given.
-        whole: K of the rows before natural constraints and inputs leave their part of it, shape (m, m): what they leave
-            is compared with it. The K above if not given.
+        turning: squared change of each row in the metric of K, shape (m,); zero if not given.
+        whole: K of the rows without the reduction by natural constraints and inputs, shape (m, m), that K is compared
+            with; K if not given.
     """
     size = [matrix[i, i] if whole is None else ca.fmax(matrix[i, i], whole[i, i]) for i in range(matrix.size1())]
     if turning is not None:
@@ -223,31 +222,31 @@ def relative_pivots(
         largest = size[block[0]]
         for j in block[1:]:
             largest = ca.fmax(largest, size[j])
-        # A number that is none must stay one: it is not the rows' fault.
+        # NaN must remain NaN: it is not caused by the rows.
         vanished = ca.if_else(largest <= 0, 0, float("nan"))
         relative.append(ca.if_else(largest > 0, pivots[i] / largest, vanished))
     return ca.vertcat(*relative)
 
 
 DEPENDENT = 1e-11
-"""Share of what it is made of below which a number counts as rounding."""
+"""Share of its terms below which a number counts as rounding."""
 
 
 class ActuatedRealization(Realization):
-    """R = B u with Θ M̂ B u = β − Θ a₀: the inputs produce exactly the accelerations that the program asks for.
+    """R = B u with Θ M̂ B u = β − Θ a₀: the inputs produce exactly the accelerations that the program requires.
 
     With more inputs than rows, u is the one nearest to the ideal force: least uᵀWu with W = Bᵀ M̂ B, so that B u = Θᵀλ
     wherever the inputs can produce it. Where W is singular in every position (more inputs than degrees of freedom, a
-    drive along a link of fixed length), least |u|² is taken: the rows hold as well, but what the program leaves free
-    then moves otherwise than under the ideal force, and as the units of the inputs have it.
-    M̂ contains the natural constraints, whose reactions cost no actuator.
+    drive along a link of fixed length), u has least |u|²: the rows hold as well, but the motion that the program leaves
+    free then differs from that under the ideal force and depends on the units of the inputs. M̂ contains the natural
+    constraints, whose reactions cost no actuator.
     """
 
     name = "actuated"
     applies_force = False
 
     def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
-        """Inputs, force and motion of a program."""
+        """Build inputs, force and motion of a program."""
         robot, theta, B = program.robot, active_rows(program, program.theta), program.robot.input_matrix
         steady = always_active_rows(program)
         m, nu = len(steady), B.size2()
@@ -267,7 +266,7 @@ class ActuatedRealization(Realization):
         K = decouple_inactive_rows(program, gain @ back)
         whole = None
         if method.supports_dependent_rows or robot.natural:
-            # What a row would be if nothing cancelled: what natural constraints leave of one they imply is rounding.
+            # Size of a row before cancellation: natural constraints leave only rounding of a row that they imply.
             factors = ca.fabs(theta) @ ca.fabs(reach)
             whole = factors @ factors.T if factor is None else theta @ moved.factor.solve(theta.T)
         turning = None
@@ -296,12 +295,12 @@ class ActuatedRealization(Realization):
     def _inputs_are_dependent(
         self, program: Program, gain: ca.SX, weight: ca.SX, method: MultiplierMethod, moved: ForwardDynamics
     ) -> bool:
-        """Whether W is singular at all sampled places; raises ModelError for a row that no input reaches at any."""
+        """True if W is singular at all sampled states; raise ModelError for a row that no input reaches at any."""
         robot, c = program.robot, program.robot.coordinates
         states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
         singular, silent = True, np.ones(gain.size1(), dtype=np.bool_)
         B = robot.input_matrix
-        # What each input would do without natural constraints is the scale for what they leave of it.
+        # The effect of each input without natural constraints is the scale for its effect with them.
         free = ca.diag(B.T @ moved.factor.solve(B))
         looked_at = {"W": weight, "gain": gain, "theta": program.theta, "reach": moved.mobility(B)[0], "free": free}
         for W, rows, theta, reach, free_alone in sample_values(looked_at, states, program.parameters):
@@ -316,26 +315,26 @@ class ActuatedRealization(Realization):
         if silent.any() and not method.supports_dependent_rows:
             names = ", ".join(repr(name) for name, zero in zip(program.rows, silent, strict=True) if zero)
             raise ModelError(
-                f"no input of {robot.name} ({', '.join(robot.input_names)}) acts on {names}: what the row asks of the "
-                "accelerations does not depend on them. They may reach it only after more derivatives, as a voltage "
-                "does through its current; or not at all"
+                f"no input of {robot.name} ({', '.join(robot.input_names)}) acts on {names}: the accelerations in "
+                "these rows do not depend on the inputs. Inputs may act only on higher derivatives, as a voltage does "
+                "through its current, or not at all"
             )
         return singular
 
 
 class BoundedRealization(Realization):
-    """R = B u with u from a quadratic programme: limits first, then Θ a = β as far as they let it be.
+    """R = B u with u from a quadratic programme: limits first, then Θ a = β as far as they allow.
 
-    The programme is solved at each tick by :class:`~erugin.controllers.bounded.bounded_inputs.BoundedInputs`; here is
-    the motion under any u, the symbol of the robot. λ are the multipliers of least norm of an ideal force that moves
-    the rows as B u does, Θ M̂ Θᵀλ = Θ M̂ B u.
+    The programme is solved at each tick by :class:`~erugin.controllers.bounded.bounded_inputs.BoundedInputs`; this
+    class builds the motion under any u, the symbol of the robot. λ are the multipliers of least norm of an ideal force
+    that moves the rows as B u does, Θ M̂ Θᵀλ = Θ M̂ B u.
     """
 
     name = "bounded"
     applies_force = False
 
     def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
-        """Force and motion under inputs, as expressions in ``program.robot.u`` too."""
+        """Build force and motion under inputs, as expressions in ``program.robot.u`` too."""
         robot, theta = program.robot, active_rows(program, program.theta)
         moved = method.forward_dynamics(program, theta, active_rows(program, program.beta))
         free, reactions = moved.unforced_acceleration
@@ -357,14 +356,14 @@ class IdealRealization(Realization):
     """R = Θᵀλ with Θ M̂ Θᵀ λ = β − Θ a₀, Matukhina eq. (6) and (15).
 
     a₀ is the acceleration without control and M̂ the mobility, M⁻¹ where there are no natural constraints. Of all forces
-    that realise the program it is the least in Gauss's sense: it changes the free motion least in the metric M.
+    that realise the program it is the least in Gauss's sense: it changes the free motion least, in the metric M.
     """
 
     name = "ideal"
     applies_force = True
 
     def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
-        """Force and motion of a program."""
+        """Build force and motion of a program."""
         robot, theta = program.robot, active_rows(program, program.theta)
         steady = always_active_rows(program)
         if len(steady) > robot.coordinates.nv and not method.supports_dependent_rows:
@@ -389,9 +388,9 @@ class IdealRealization(Realization):
         moved = method.forward_dynamics(program, theta, beta)
         rows = moved.rows(theta)
         K = decouple_inactive_rows(program, rows.matrix)
-        # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
-        asked = method.supports_dependent_rows or bool(robot.natural)
-        whole = rows.whole if asked else None
+        # Size of a row without natural constraints, which leave only rounding of a row that they imply.
+        needs_whole = method.supports_dependent_rows or bool(robot.natural)
+        whole = rows.whole if needs_whole else None
         turning = self._turning(program, moved)
         found = solve(
             program, method, K, beta - rows.free, rows.rooted, lambda lam: rows.motion(lam)[0], whole, turning
@@ -411,7 +410,7 @@ class IdealRealization(Realization):
         )
 
     def _turning(self, program: Program, moved: ForwardDynamics) -> ca.SX | None:
-        """By how much each row changes along a − a₀, squared in the metric M̂; None if all are affine in a."""
+        """Squared change of each row along a − a₀ in the metric M̂; None if all are affine in a."""
         if program.is_affine:
             return None
         change = active_rows(program, row_changes(program, moved.unforced_acceleration[0]))

@@ -25,7 +25,7 @@ NEXT_PIECE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial:
-    """x(t) = Σ_j C_kj (t − t_k)^j in t_k ≤ t < t_{k+1}; before and after the span x rests where it begins and ends.
+    """x(t) = Σ_j C_kj (t − t_k)^j in t_k ≤ t < t_{k+1}; outside the span x rests at its first and last value.
 
     Attributes:
         knots: t_0 < t_1 < …, shape (k + 1,) [s].
@@ -44,13 +44,13 @@ class PiecewisePolynomial:
 
     @classmethod
     def spline(cls, times: Array, x: Array) -> PiecewisePolynomial:
-        """The quintic spline through x, four times differentiable, that begins and ends at rest.
+        """Return the quintic spline through x, four times differentiable, that starts and ends at rest.
 
         Its rates and accelerations vanish at both ends.
 
         Args:
-            times: shape (k,) [s], increasing, at least two.
-            x: shape (k, n).
+            times: increasing times, shape (k,) [s], at least two.
+            x: values at the times, shape (k, n).
         """
         from scipy.interpolate import make_interp_spline  # a tenth of a second to import
 
@@ -60,11 +60,11 @@ class PiecewisePolynomial:
 
     @classmethod
     def hermite(cls, times: Array, x: Array, rate: Array, acceleration: Array) -> PiecewisePolynomial:
-        """Quintic pieces with given values, rates and accelerations at the knots.
+        """Return quintic pieces with given values, rates and accelerations at the knots.
 
         Args:
-            times: shape (k,) [s], increasing, at least two.
-            x: shape (k, n).
+            times: increasing times, shape (k,) [s], at least two.
+            x: values at the times, shape (k, n).
             rate: dx/dt, shape (k, n).
             acceleration: d²x/dt², shape (k, n).
         """
@@ -74,13 +74,13 @@ class PiecewisePolynomial:
 
     @classmethod
     def least_squares(cls, times: Array, x: Array, tolerance: float, most: int) -> PiecewisePolynomial:
-        """The quintic spline of the fewest pieces, doubled until it misses no sample by more than a tolerance.
+        """Fit a quintic spline, doubling the number of pieces until no sample is missed by more than the tolerance.
 
         Args:
-            times: shape (k,) [s], increasing.
-            x: shape (k, n).
+            times: increasing times, shape (k,) [s].
+            x: samples, shape (k, n).
             tolerance: greatest |x(t_i) − x_i|.
-            most: number of pieces that are allowed.
+            most: largest number of pieces allowed.
 
         Raises:
             ModelError: if the tolerance is not reached.
@@ -97,21 +97,21 @@ class PiecewisePolynomial:
                 return cls._of(fitted, inner)
             pieces *= 2
         raise ModelError(
-            f"{len(times)} samples are not met within {tolerance:g} by {pieces // 2} pieces of degree 5, which miss "
-            f"one by {missed:.3g}: give more samples, larger pieces= or tolerance=, or samples of a smoother motion"
+            f"{pieces // 2} pieces of degree 5 do not fit {len(times)} samples within {tolerance:g}; they miss one by "
+            f"{missed:.3g}: give more samples, a larger pieces= or tolerance=, or samples of a smoother motion"
         )
 
     @classmethod
     def _of(cls, fitted: Callable[[Array, int], Array], knots: Array) -> PiecewisePolynomial:
-        """Taylor's coefficients of a quintic at the beginning of each piece."""
+        """Build from the Taylor coefficients of a quintic at the start of each piece."""
         terms = [np.asarray(fitted(knots[:-1], j)) / math.factorial(j) for j in range(6)]
         return cls(knots, np.stack(terms, axis=1))
 
     def expressions(self, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """x and its first two derivatives at t, each of shape (n,).
+        """Return x and its first two derivatives at t, each of shape (n,).
 
         Args:
-            t: time [s], a symbol.
+            t: symbol of time [s].
         """
         first, last = float(self.knots[0]), float(self.knots[-1])
         beyond = NEXT_PIECE * (last - first)
@@ -132,19 +132,19 @@ class PiecewisePolynomial:
 
 
 def read_times(times: ArrayLike, least: int) -> Array:
-    """Times that increase, shape (k,) [s].
+    """Check increasing times and return them, shape (k,) [s].
 
     Args:
-        times: of shape (k,).
-        least: the fewest that are of use.
+        times: times to check, shape (k,) [s].
+        least: smallest number of times allowed.
 
     Raises:
         ShapeError: for another shape or a number that is not finite.
-        ModelError: for too few, or ones that do not increase.
+        ModelError: for too few times, or times that do not increase.
     """
     numbers = vector("times", times, np.size(times))
     if numbers.size < least:
-        raise ModelError(f"at least {least} times are needed, got {numbers.size}")
+        raise ModelError(f"at least {least} times are required, got {numbers.size}")
     if not (np.diff(numbers) > 0.0).all():
         i = int(np.argmin(np.diff(numbers)))
         raise ModelError(
@@ -154,13 +154,13 @@ def read_times(times: ArrayLike, least: int) -> Array:
 
 
 def read_rows(name: str, values: ArrayLike, count: int, width: int) -> Array:
-    """One row per time, shape (count, width).
+    """Check an array with one row per time and return it, shape (count, width).
 
     Args:
-        name: for messages.
-        values: of that shape.
+        name: name of the array, for messages.
+        values: the array to check.
         count: number of times.
-        width: of a row.
+        width: number of entries of a row.
 
     Raises:
         ShapeError: for another shape or a number that is not finite.
@@ -184,14 +184,14 @@ def _horner(powers: list[ca.SX], s: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """q_d(t), and what it needs: expressions in a robot's time and parameters, and in parameters of its own.
+    """Reference motion q_d(t) and its rates: expressions in the robot's time and parameters and in further parameters.
 
     Attributes:
-        robot: whose motion it is.
+        robot: the robot that the motion belongs to.
         q: q_d, shape (nq,).
         v: dq_d/dt, shape (nq,).
         a: d²q_d/dt², shape (nq,).
-        parameters: symbols other than the robot's that it uses.
+        parameters: parameters of the expressions other than the robot's.
     """
 
     robot: Robot
@@ -202,12 +202,12 @@ class Reference:
 
     @classmethod
     def of(cls, robot: Robot, q: ca.SX, parameters: Parameters = NO_PARAMETERS) -> Reference:
-        """The motion of an expression; its rates come by differentiation.
+        """Return the motion of an expression; its rates follow by differentiation.
 
         Args:
-            robot: whose motion it is.
+            robot: the robot that the motion belongs to.
             q: q_d in ``robot.t``, the robot's parameters and those given, shape (nq,), twice differentiable.
-            parameters: symbols other than the robot's.
+            parameters: parameters of q other than the robot's.
 
         Raises:
             ModelError: for another shape, an expression in the state or in foreign symbols, or a robot whose velocities
@@ -225,10 +225,10 @@ class Reference:
 
     @classmethod
     def at_rest(cls, robot: Robot, q: ArrayLike) -> Reference:
-        """A position to be held.
+        """Return a constant position as a reference.
 
         Args:
-            robot: whose position it is.
+            robot: the robot that the position belongs to.
             q: coordinates, shape (nq,).
 
         Raises:
@@ -248,18 +248,18 @@ class Reference:
         v: ArrayLike | None = None,
         a: ArrayLike | None = None,
     ) -> Reference:
-        """Quintic pieces through given positions; before the first time and after the last it rests.
+        """Return quintic pieces through given positions; before the first time and after the last it rests.
 
-        Without v and a it is the quintic spline, four times differentiable, that begins and ends at rest; between two
+        Without v and a it is the quintic spline, four times differentiable, that starts and ends at rest; between two
         positions that is the polynomial 10 s³ − 15 s⁴ + 6 s⁵ of least jerk. The positions of a robot with closed loops
-        must close them, and between them its pieces only nearly do.
+        must satisfy the closures; between the positions they hold only approximately.
 
         Args:
-            robot: whose motion it is.
-            times: shape (k,) [s], increasing, at least two.
-            q: coordinates, shape (k, nq).
-            v: their rates at those times, shape (k, nq); with them come the accelerations.
-            a: accelerations at those times, shape (k, nq).
+            robot: the robot that the motion belongs to.
+            times: increasing times, shape (k,) [s], at least two.
+            q: coordinates at those times, shape (k, nq).
+            v: rates of the coordinates at those times, shape (k, nq); requires a.
+            a: accelerations at those times, shape (k, nq); requires v.
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
@@ -269,7 +269,9 @@ class Reference:
         at = read_times(times, 2)
         x = read_rows("q", q, at.size, robot.coordinates.nq)
         if (v is None) != (a is None):
-            raise ModelError("give both v and a at the times, or neither: a piece has as many conditions at both ends")
+            raise ModelError(
+                "v and a must be given together or not at all: both ends of a piece have the same number of conditions"
+            )
         if v is None or a is None:
             return cls._of_pieces(robot, PiecewisePolynomial.spline(at, x))
         rate, acceleration = (
@@ -281,19 +283,18 @@ class Reference:
     def sampled(
         cls, robot: Robot, t: ArrayLike, q: ArrayLike, *, tolerance: float = 1e-6, pieces: int = 256
     ) -> Reference:
-        """The smooth motion behind samples, such as those of a trajectory: a quintic spline of as few pieces as do.
+        """Fit a smooth motion to samples, such as those of a trajectory, by a quintic spline of few pieces.
 
         Args:
-            robot: whose motion it is.
-            t: shape (k,) [s], increasing, at least thirteen.
-            q: coordinates, shape (k, nq).
-            tolerance: by which a sample may be missed, in the unit of the coordinate.
-            pieces: the most that are allowed; each costs about 2 × 6 × nq operations of every tick.
+            robot: the robot that the motion belongs to.
+            t: increasing times, shape (k,) [s], at least thirteen.
+            q: coordinates at those times, shape (k, nq).
+            tolerance: greatest error at a sample, in the unit of the coordinate.
+            pieces: largest number of pieces; each costs about 2 × 6 × nq operations of every tick.
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            ModelError: for times that do not increase, a tolerance that is not reached, or a number of pieces that is
-                none.
+            ModelError: for times that do not increase, a tolerance that is not reached, or a number of pieces below 1.
         """
         _require_rates(robot)
         pieces = whole("pieces", pieces)
@@ -315,7 +316,7 @@ class Reference:
         return np.array(q.full()[:, 0]), np.array(v.full()[:, 0])
 
     def values(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """q_d and its first two rates at given times, at nominal parameters, each of shape (k, nq).
+        """Return q_d and its first two rates at given times, at nominal parameters, each of shape (k, nq).
 
         Args:
             t: times, shape (k,) [s].
@@ -334,30 +335,28 @@ class Reference:
 
 
 def require_reference(reference: Reference, robot: Robot) -> None:
-    """Raise ModelError unless something is a motion of a robot.
+    """Raise ModelError if the reference is not a motion of the robot.
 
     Args:
-        reference: what a law is to follow.
+        reference: motion that a law is to follow.
         robot: the law's model.
     """
     if not isinstance(reference, Reference):
-        raise ModelError(
-            f"a law of coordinates follows a Reference, such as Reference.at_rest(robot, q), got {reference!r}"
-        )
+        raise ModelError(f"reference must be a Reference, such as Reference.at_rest(robot, q), got {reference!r}")
     if reference.robot is not robot:
         raise ModelError(
-            f"the reference is a motion of {reference.robot.name}, and the law is made for another, {robot.name}: "
-            "build both with one"
+            f"the reference is a motion of the robot {reference.robot.name}, but the law is built for another robot, "
+            f"{robot.name}: build both with the same robot object"
         )
 
 
 def _require_rates(robot: Robot) -> None:
     if not isinstance(robot, Robot):
-        raise ModelError(f"a Reference is the motion of a Robot, got {type(robot).__name__}")
+        raise ModelError(f"a Reference requires a Robot, got {type(robot).__name__}")
     if not robot.coordinates.are_rates:
         raise ModelError(
-            f"a Reference gives all coordinates, of which the velocities of {robot.name} are not the rates: describe "
-            "what it is to do by constraints"
+            f"a Reference cannot describe a motion of {robot.name}, whose velocities are not the rates of its "
+            "coordinates: describe the motion by constraints"
         )
 
 
@@ -366,7 +365,7 @@ SMOOTHEST = 10
 
 
 def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int = 4) -> ca.SX:
-    """0 before the start, 1 a duration later, and between them the polynomial of least degree that is as smooth.
+    """Return a smooth step: 0 before the start, 1 after the duration, and in between a polynomial of least degree.
 
     s(τ) = τ^{k+1} Σ_j C(k+j, j) C(2k+1, k−j) (−τ)^j, j = 0 … k, of degree 2k + 1, whose first k derivatives vanish at
     both ends: for k = 4 it is 126τ⁵ − 420τ⁶ + 540τ⁷ − 315τ⁸ + 70τ⁹ [AltmannHeiland2017]_. A program of relative degree
@@ -374,12 +373,13 @@ def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int
 
     Args:
         t: symbol of time [s].
-        duration: [s].
-        start: when it begins [s].
+        duration: length of the transition [s].
+        start: time at which it starts [s].
         smoothness: k, from 0 to 10.
 
     Raises:
-        ModelError: for a duration that is not positive, a start that is not finite, or a smoothness that is no count.
+        ModelError: for a duration that is not positive, a start that is not finite, or a smoothness that is not an
+            integer from 0 to 10.
     """
     k = whole("smoothness", smoothness, 0, SMOOTHEST, "rounding spoils polynomials of higher degree")
     tau = ca.fmin(ca.fmax((t - finite("start", start)) / positive("duration", duration), 0.0), 1.0)

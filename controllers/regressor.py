@@ -15,7 +15,7 @@ from ..symbolic.parameters import Parameters
 from ..symbolic.sampling import sample_values
 
 HIGHEST_DEGREE = 4
-"""Degree in one parameter above which nothing is taken for a polynomial."""
+"""Highest degree in one parameter that is recognized as a polynomial."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ParameterProduct:
 
     @property
     def name(self) -> str:
-        """Such as ``m2`` or ``m2*c2^2``."""
+        """Name of the product, such as ``m2`` or ``m2*c2^2``."""
         return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.powers)
 
     @property
@@ -39,18 +39,18 @@ class ParameterProduct:
         return sum(power for _, power in self.powers)
 
     def value(self, values: Mapping[str, float]) -> float:
-        """The product of numbers.
+        """Return the value of the product.
 
         Args:
-            values: by the name of each factor.
+            values: value of each factor, by name.
         """
         return math.prod(values[name] ** power for name, power in self.powers)
 
     def bounds(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-        """Least and greatest value while each factor stays in its own bounds.
+        """Return the least and greatest value of the product for factors within their bounds.
 
         Args:
-            bounds: least and greatest value of each factor.
+            bounds: least and greatest value of each factor, by name.
         """
         ends: list[list[float]] = []
         for name, power in self.powers:
@@ -64,16 +64,16 @@ class ParameterProduct:
 def expand_in_parameters(
     expression: ca.SX, names: Sequence[str], symbols: Sequence[ca.SX], *, products: bool
 ) -> dict[ParameterProduct, ca.SX] | str:
-    """Coefficients of a polynomial by product, those that are zero left out.
+    """Expand an expression as a polynomial in parameters and return its nonzero coefficients by product.
 
     Args:
-        expression: of any shape.
-        names: of the parameters.
-        symbols: of the parameters, which no coefficient depends on.
+        expression: the expression, any shape.
+        names: names of the parameters.
+        symbols: symbols of the parameters, which no coefficient depends on.
         products: False if every product must be of degree 0 or 1.
 
     Returns:
-        The coefficients; or the end of a sentence that names the parameters in the way, and what to try.
+        The coefficients; or the end of a sentence that names the parameters that prevent it, and what to try.
     """
     terms: dict[tuple[tuple[str, int], ...], ca.SX] = {(): expression}
     for name, symbol in zip(names, symbols, strict=True):
@@ -82,7 +82,7 @@ def expand_in_parameters(
             derivative, factorial = coefficient, 1
             for power in range(HIGHEST_DEGREE + 2):
                 if power > HIGHEST_DEGREE:
-                    return f"{name!r}, nor a polynomial of it: take another unknown"
+                    return f"{name!r}, nor polynomial of degree {HIGHEST_DEGREE} or less: use another unknown"
                 own = powers if power == 0 else (*powers, (name, power))
                 value = ca.sparsify(ca.substitute(derivative, symbol, ca.SX(0))) / factorial
                 if value.nnz():
@@ -103,22 +103,22 @@ def expand_in_parameters(
         involved = [name for name in names if any(name in dict(product.powers) for product in high)]
         return (
             f"{', '.join(map(repr, involved))}, which enter{'s' * (len(involved) == 1)} as "
-            f"{', '.join(product.name for product in high)}: take what is linear, or products=True, which takes each "
-            "of these for an unknown of its own"
+            f"{', '.join(product.name for product in high)}: use only linear unknowns, or products=True, which treats "
+            "each of these products as a separate unknown"
         )
     return {product: found_products[product] for product in sorted(found_products, key=place)}
 
 
 ROUNDING = 1e-9
-"""By which share of its terms sᵀ C s may miss ½ sᵀ Ṁ s where both are equal."""
+"""Rounding allowed between sᵀ C s and ½ sᵀ Ṁ s where they are equal, as a share of their terms."""
 
 
 def reference_force(robot: Robot, velocity: ca.SX, acceleration: ca.SX) -> ca.SX:
-    """M a_r + C v_r + (h − C v), shape (nv,): the force under which v = v_r, once reached, is kept.
+    """Return M a_r + C v_r + (h − C v), shape (nv,): the force that keeps v = v_r once it is reached.
 
-    The rest h − C v is what in h are no inertial forces: weight, springs, friction. With s = v − v_r the motion under
-    this force and −K s is M ṡ + (C + K) s = 0, and because Ṁ − 2 C is skew-symmetric ½ sᵀMs falls by
-    sᵀKs: the idea of [SlotineLi1987]_. It is computed as M a_r + h − C s.
+    The rest h − C v consists of the forces in h that are not inertial: weight, springs, friction. With s = v − v_r the
+    motion under this force and −K s is M ṡ + (C + K) s = 0, and because Ṁ − 2 C is skew-symmetric ½ sᵀMs falls by sᵀKs:
+    the idea of [SlotineLi1987]_. It is computed as M a_r + h − C s.
 
     Args:
         robot: the model; M must not depend on time.
@@ -130,7 +130,7 @@ def reference_force(robot: Robot, velocity: ca.SX, acceleration: ca.SX) -> ca.SX
     """
     c, M, h = robot.coordinates, robot.mass_matrix, robot.bias
     if ca.depends_on(M, c.t):
-        raise ModelError(f"the mass matrix of {robot.name} depends on time: there is no C with Ṁ − 2C skew-symmetric")
+        raise ModelError(f"the mass matrix of {robot.name} depends on time, so no C makes Ṁ − 2C skew-symmetric")
     s = c.v - velocity
     across = ca.SX.sym("across", c.nv)
     term = _coriolis_along(robot, across) if c.are_rates else robot.coriolis_matrix @ across
@@ -138,14 +138,14 @@ def reference_force(robot: Robot, velocity: ca.SX, acceleration: ca.SX) -> ca.SX
 
 
 def _coriolis_along(robot: Robot, s: ca.SX) -> ca.SX:
-    """C(q, v) s with Christoffel's symbols, without the matrix, for velocities that are rates."""
+    """Return C(q, v) s with Christoffel symbols, without forming the matrix, for velocities that are rates."""
     c, M, h = robot.coordinates, robot.mass_matrix, robot.bias
     # Half the second derivative of h at rest, along v and along s: a third of the operations, for seven joints.
     first, second = ca.SX.sym("first"), ca.SX.sym("second")
     slope = ca.jacobian(ca.substitute(h, c.v, first * c.v + second * s), first)
     mixed = ca.jacobian(ca.substitute(slope, first, ca.SX(0)), second)
     short = ca.densify(ca.substitute(mixed, second, ca.SX(0)) / 2)
-    # Drag in a wind, or any other force that is quadratic in v near rest and does work, would stand in it as well.
+    # Any other force that is quadratic in v near rest and does work, such as drag in wind, would be included as well.
     excess = ca.fabs(ca.dot(s, 2 * short - ca.jtimes(M @ s, c.q, c.v)))
     excess -= ROUNDING * ca.dot(ca.fabs(s), ca.fabs(short) + ca.fabs(M @ s))
     states = {"t": c.t, "q": c.q, "v": c.v, "s": s}
@@ -158,11 +158,11 @@ def _coriolis_along(robot: Robot, s: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, eq=False)
 class Regressor:
-    """The force of a reference motion as Y π + rest, linear in what is not known.
+    """The force of a reference motion as Y π + rest, linear in the unknowns.
 
     Attributes:
         robot: the model.
-        products: what the unknowns are: parameters of the robot, or products of them.
+        products: the unknowns π: parameters of the robot, or products of them.
         velocity: v_r, as given, shape (nv,).
         acceleration: a_r, as given, shape (nv,).
         matrix: Y(q, v, v_r, a_r), shape (nv, k).
@@ -180,24 +180,24 @@ class Regressor:
     def of(
         cls, robot: Robot, unknown: Iterable[str], velocity: ca.SX, acceleration: ca.SX, *, products: bool = False
     ) -> Regressor:
-        """Take the force of a reference motion apart.
+        """Split the force of a reference motion into known and unknown parts.
 
         Args:
             robot: the model.
             unknown: names of parameters of the robot; neither its inputs nor its natural constraints may depend on
                 them.
             velocity: v_r, shape (nv,), without the unknowns.
-            acceleration: a_r, shape (nv,), likewise.
-            products: True to take products such as m·c² for unknowns of their own where parameters enter as such.
+            acceleration: a_r, shape (nv,), without the unknowns.
+            products: True to treat products such as m·c² as separate unknowns where parameters enter as such.
 
         Raises:
             ParameterError: for an unknown name, or one given twice.
-            ModelError: for no names, a parameter that does not matter, one that B or A depends on, or one that does not
-                enter linearly; the message names it and the products that would.
+            ModelError: for no names, a parameter without effect, one that B or A depends on, or one that does not enter
+                linearly; the message names it and the products that do.
         """
         names = (unknown,) if isinstance(unknown, str) else tuple(unknown)
         if not names:
-            raise ModelError("a regressor needs at least one unknown parameter, got none")
+            raise ModelError("a regressor requires at least one unknown parameter, got none")
         if len(set(names)) < len(names):
             raise ParameterError(f"unknown parameters must differ, got {', '.join(map(repr, names))}")
         for name in names:
@@ -218,7 +218,7 @@ class Regressor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each column of Y belongs to, such as ``m2`` or ``m2*c2^2``."""
+        """Name of the product of each column of Y, such as ``m2`` or ``m2*c2^2``."""
         return tuple(product.name for product in self.products)
 
 
@@ -235,5 +235,5 @@ def _require_only_in_dynamics(robot: Robot, names: tuple[str, ...], symbols: lis
         if found:
             raise ModelError(
                 f"{', '.join(map(repr, found))} cannot be unknown: the {what} of {robot.name} depend"
-                f"{'' if what.endswith('s') else 's'} on it, and only what enters M a + h linearly can be estimated"
+                f"{'' if what.endswith('s') else 's'} on it, and only parameters of M a + h can be estimated"
             )

@@ -11,21 +11,21 @@ NEAR = 1e-9
 """Share of a period by which a sample may come before a tick and still count as being at it."""
 
 
-def elapsed(who: str, before: float, t: float) -> float:
-    """Time since the sample before [s].
+def elapsed(owner: str, before: float, t: float) -> float:
+    """Return the time since the previous sample [s].
 
     Args:
-        who: named in the message.
-        before: time of the sample before [s].
-        t: time of this one [s].
+        owner: name of the controller, for the message.
+        before: time of the previous sample [s].
+        t: time of this sample [s].
 
     Raises:
-        ModelError: if it lies before the other.
+        ModelError: if this sample is earlier than the previous one.
     """
     if t < before:
         raise ModelError(
-            f"{who} has taken in a sample of t = {before:g} s and now gets one of t = {t:g} s: samples come in the "
-            "order of time; call reset() before a new run"
+            f"{owner} got a sample at t = {t:g} s after one at t = {before:g} s: samples must come in the order of "
+            "time; call reset() before a new run"
         )
     return t - before
 
@@ -44,22 +44,22 @@ class SampleClock:
     last: float
     index: int = 0
 
-    def at(self, t: float, period: float, who: str) -> SampleClock:
-        """The clock after one more sample; its index is greater if a tick has come.
+    def at(self, t: float, period: float, owner: str) -> SampleClock:
+        """Return the clock after one more sample; its index is greater if a tick has come.
 
         Args:
             t: time of the sample [s].
             period: T [s].
-            who: named in messages.
+            owner: name of the controller, for messages.
 
         Raises:
             ModelError: if the sample is earlier than the one before, or later by more than a period.
         """
-        gap = elapsed(who, self.last, t)
+        gap = elapsed(owner, self.last, t)
         if gap > (1.0 + NEAR) * period + 4 * math.ulp(t):
             raise ModelError(
-                f"{who} ticks every {period:g} s, but samples come {gap:g} s apart: take a step of at most "
-                f"{period:g} s, best one that divides it, or a longer period"
+                f"{owner} ticks every {period:g} s, but samples are {gap:g} s apart: use a step of at most "
+                f"{period:g} s, preferably one that divides it, or a longer period"
             )
         share = (t - self.start) / period
         return SampleClock(self.start, t, max(self.index, math.floor(share * (1.0 + 1e-14) + NEAR)))

@@ -20,22 +20,22 @@ class Status(IntEnum):
     CONTRADICTORY = 5
     LIMITED = 6
     HELD = 7
-    # 8 is what exported C code says of input that is not finite.
+    # 8 is the code of exported C code for input that is not finite.
     DIVERGED = 9
     BLOCKED = 10
 
     def __str__(self) -> str:
-        """The word; an IntEnum would print its number."""
+        """Return the name; an IntEnum would print its number."""
         return self.name
 
     @property
     def sentence(self) -> str:
-        """What happened and what to try."""
+        """Explanation of the status, and what to try."""
         return _SENTENCES[self]
 
     @property
     def is_safe(self) -> bool:
-        """Whether there is an output that can be applied, be it not the one that was asked for."""
+        """True if there is an output that can be applied, even if it is not the one that was requested."""
         return self in (Status.OK, Status.LIMITED, Status.HELD)
 
 
@@ -43,56 +43,55 @@ _SENTENCES = {
     Status.OK: "The program rows are independent and the force realises them.",
     Status.SINGULAR: (
         "The program rows are linearly dependent here, or one of them vanishes, so the multipliers are not determined. "
-        "Keep the path away from such a position (an arm stretched out, a place beyond its reach), use fewer rows, or "
-        "a smaller step if the position was passed in one."
+        "Keep the path away from such a position (an arm stretched out, a target beyond its reach), use fewer rows, "
+        "or a smaller step if one step passed the position."
     ),
     Status.NOT_FINITE: (
         "A number is not finite: the state has diverged, the mass matrix is singular, natural constraints depend on "
-        "each other, or the field, a curve or the condition of a row is not defined here. Check the start, try a "
-        "smaller step or slower gains."
+        "each other, or the field, a curve or the condition of a row is undefined here. Check the initial state; try "
+        "a smaller step or slower gains."
     ),
     Status.NOT_CONVERGED: (
-        "An iteration ended without reaching its tolerance, so that there is no number to go on with. Proximal steps "
-        "towards rows that nearly depend on each other take more steps, a smaller epsilon, or LeastNormMultipliers(). "
-        "Rows nonlinear in the accelerations may have no root here: ask for less, or choose another branch by "
+        "An iteration ended without reaching its tolerance, so there is no usable result. For proximal steps with "
+        "rows that nearly depend on each other, use more steps, a smaller epsilon, or LeastNormMultipliers(). "
+        "Rows nonlinear in the accelerations may have no root here: relax them, or choose another branch by "
         "acceleration_guess."
     ),
     Status.CONTRADICTORY: (
-        "No force satisfies all rows here: take one of them away, keep away from a position in which they contradict "
-        "each other, or start where their deviations agree. Proximal steps may also have been too few."
+        "No force satisfies all rows here: remove one of them, keep away from positions where they contradict each "
+        "other, or start where their deviations agree. There may also have been too few proximal steps."
     ),
     Status.LIMITED: (
-        "Limits of inputs, power or joints do not leave room for the whole program: what is applied violates it least, "
-        "the rows of higher priority first. Ask for a slower motion or slower gains, or for less."
+        "Limits of inputs, power or joints do not allow the whole program: the applied input violates it least, "
+        "serving the rows of higher priority first. Use a slower motion, slower gains or fewer rows."
     ),
     Status.HELD: (
-        "There is no new output for this sample: the last safe one is applied in its place. See the message for what "
-        "went wrong."
+        "There is no new output for this sample: the last safe one is applied instead. See the message for the cause."
     ),
     Status.BLOCKED: (
-        "A point that follows a field gets along its path no more, or has been entered by a barrier. Pass the barriers "
+        "A point that follows a field no longer advances along its path, or lies inside a barrier. Pass the barriers "
         "on other sides, by choose_sides() or side=, lower margin=, raise limit=, or widen the gap between them."
     ),
     Status.DIVERGED: (
-        "The motion has run away, and its numbers mean nothing any more: steps are too long for it, or the loop is "
-        "unstable. Take a smaller step, an integrator that chooses its own (DOP853, Radau) or slower gains, and check "
-        "the signs of the feedback."
+        "The motion has diverged and its numbers are meaningless: the steps are too long, or the loop is unstable. "
+        "Use a smaller step, an integrator that chooses its steps (DOP853, Radau) or slower gains, and check the "
+        "signs of the feedback."
     ),
-    Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
+    Status.FAILED: "The controller or the integrator raised an exception, the cause of this error.",
 }
 
 
 def tick_status(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status:
-    """Status of a tick from its numbers.
+    """Return the status of a tick from its numbers.
 
     Args:
-        finite: whether state and output are.
+        finite: True if state and output are finite.
         pivots: relative pivots of the rows, shape (m,).
         tolerance: a row is dependent if its relative pivot is not above this.
     """
     if finite and all(pivot > tolerance for pivot in pivots.tolist()):
         return Status.OK
-    # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
+    # After a row that vanishes the factorization continues with 0/0, so the first bad pivot decides.
     bad = pivots[~(pivots > tolerance)]
     if bad.size and not np.isnan(bad[0]):
         return Status.SINGULAR
@@ -100,13 +99,13 @@ def tick_status(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> 
 
 
 def describe_contradictions(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
-    """Sentence that names the rows that contradict others, and by how much in their own units; empty if none does."""
+    """Return a sentence naming the rows that contradict others, and by how much in their units; empty if none does."""
     named = _list_missed(rows, misses)
     return f"Rows contradict each other: {named}." if named else ""
 
 
 def describe_missed_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
-    """Sentence that names the rows that are missed, and by how much in their own units; empty if none is."""
+    """Return a sentence naming the rows that are missed, and by how much in their units; empty if all are satisfied."""
     named = _list_missed(rows, misses)
     return f"Rows are missed by more than the tolerance: {named}." if named else ""
 
@@ -116,11 +115,11 @@ def _list_missed(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
 
 
 def describe_dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
-    """Sentence that names the row with the smallest relative pivot, and by how much it is dependent.
+    """Return a sentence naming the row with the smallest relative pivot, and how nearly it depends on others.
 
     Args:
-        rows: names, m of them.
-        pivots: relative ones, shape (m,); negative for a row that is missed although so much is left of it.
+        rows: names of the rows, m of them.
+        pivots: relative pivots, shape (m,); minus the pivot for a row that is missed although so much of it is left.
     """
     bad = np.where(np.isnan(pivots), 0.0, np.abs(pivots))
     i = int(np.argmin(np.where(pivots < 0.0, bad - 2.0, bad)))
@@ -130,22 +129,22 @@ def describe_dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> 
         return f"Row {rows[0]!r} vanishes{beside}."
     before = ", ".join(map(repr, rows[:i]))
     return (
-        f"Row {rows[i]!r} depends on {before}, or vanishes: what is left of it outside them is {left} of the largest "
-        "row of its constraint."
+        f"Row {rows[i]!r} depends on {before}, or vanishes: its remainder outside them is {left} of the largest row "
+        "of its constraint."
     )
 
 
 def describe_vanishing_row(rows: Sequence[str], row: int, share: float) -> str:
-    """Sentence that names a row that still is there, and by the step after will not be.
+    """Return a sentence naming a row that still exists, but is about to vanish within the next step.
 
     Args:
-        rows: names, m of them.
-        row: which one.
+        rows: names of the rows, m of them.
+        row: index of the row, from 0.
         share: its pivot as a share of the largest that it has had.
     """
     before = ", ".join(map(repr, rows[:row]))
     what = f"depends on {before}, or vanishes," if row else "vanishes"
     return (
         f"Row {rows[row]!r} {what} within the next step: its pivot has fallen to {share:.3g} of the largest that it "
-        "has had, and falls below zero if it goes on as in the last step."
+        "has had, and falls below zero if it continues as in the last step."
     )

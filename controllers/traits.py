@@ -15,7 +15,7 @@ RANK = 1e-9
 
 
 class Trait(Enum):
-    """Something that a control law must be made for; the text completes "the robot has …"."""
+    """Property of a robot that a control law must support; the text completes "the robot has …"."""
 
     CLOSED_LOOPS = "natural constraints between its coordinates"
     NONHOLONOMIC = "natural constraints on its velocities or accelerations"
@@ -27,13 +27,13 @@ class Trait(Enum):
 
 @functools.lru_cache(maxsize=256)
 def traits(robot: Robot) -> frozenset[Trait]:
-    """What a robot has of these, looked at in places at random.
+    """Return the traits of a robot, found at random states.
 
-    Degrees of freedom are the velocities that natural constraints leave; inputs count by the rank of what they do to
-    those.
+    Degrees of freedom are the velocities that natural constraints leave free; inputs count by the rank of their effect
+    on those.
 
     Args:
-        robot: any.
+        robot: the model.
     """
     found: set[Trait] = set()
     if any(constraint.order == 0 for constraint in robot.natural):
@@ -54,17 +54,17 @@ def traits(robot: Robot) -> frozenset[Trait]:
 
 
 def degrees_of_freedom(robot: Robot) -> int:
-    """How many velocities natural constraints leave, looked at in places at random.
+    """Return the number of velocities that natural constraints leave free, found at random states.
 
     Args:
-        robot: any.
+        robot: the model.
     """
     return _ranks(robot)[0]
 
 
 @functools.lru_cache(maxsize=256)
 def _ranks(robot: Robot) -> tuple[int, int]:
-    """Degrees of freedom, and the rank of what inputs do to them."""
+    """Return the degrees of freedom, and the rank of the effect of inputs on them."""
     c = robot.coordinates
     freedom, reach = [c.nv], [0]
     states = {"t": c.t, "q": c.q, "v": c.v}

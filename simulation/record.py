@@ -282,7 +282,7 @@ class Record:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]
             with run.lock:
-                status, said = run.controller.verdict(t, x[:nq], x[nq:], self.p[lane, split:])
+                status, said = run.controller.diagnose(t, x[:nq], x[nq:], self.p[lane, split:])
             if said:
                 self.failure[lane] = status
                 self.ending[lane] = f"at t = {t:g} s: {said}"

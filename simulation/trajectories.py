@@ -302,7 +302,7 @@ def _failing(
     for j in np.argsort(least[lanes, samples]).tolist():
         i, k = int(lanes[j]), int(samples[j])
         x = record.states[i, k]
-        verdict, message = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
+        verdict, message = controller.diagnose(float(t[i, k]), x[:nq], x[nq:], law[i])
         confirmed = confirmed + 1 if verdict is Status.OK else 0
         if confirmed == CONFIRMED:
             return

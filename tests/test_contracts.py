@@ -116,8 +116,8 @@ def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("realization", REALIZATIONS, ids=lambda r: r.name)
 def test_every_method_serves_the_realizations_that_it_says(method: MultiplierMethod, realization: Realization) -> None:
-    if not realization.applies_force and Capability.ACTUATED not in method.handles:
-        with pytest.raises(ModelError, match="serves realization='ideal' only"):
+    if not realization.applies_force and Capability.ACTUATED not in method.supports:
+        with pytest.raises(ModelError, match="supports realization='ideal' only"):
             ProgramController(disc_program(), realization=realization.name, method=method)
         return
     controller = ProgramController(disc_program(), realization=realization.name, method=method)
@@ -131,10 +131,10 @@ def served(cls: type[Controller]) -> list[RobotCase]:
     """The robots that a controller supports; of all others it says why."""
     cases = [robot_case(name) for name in CASES]
     for case in cases:
-        if refusal := cls.refusal(case.robot):
+        if refusal := cls.unsupported_reason(case.robot):
             with pytest.raises(ModelError, match=re.escape(refusal)):
                 BUILDERS[cls](case)
-    return [case for case in cases if not cls.refusal(case.robot)]
+    return [case for case in cases if not cls.unsupported_reason(case.robot)]
 
 
 def run_a_second(cls: type[Controller], case: RobotCase) -> None:
@@ -167,7 +167,7 @@ def test_every_controller_runs_a_second_on_every_robot_that_it_supports(
 
 @pytest.mark.parametrize("cls", BUILDERS, ids=lambda cls: cls.__name__)
 def test_a_law_is_what_a_controller_returns_and_a_broken_sensor_is_refused(cls: type[Controller]) -> None:
-    case = next(case for case in map(robot_case, CASES) if not cls.refusal(case.robot))
+    case = next(case for case in map(robot_case, CASES) if not cls.unsupported_reason(case.robot))
     controller = BUILDERS[cls](case)
     controller.reset()
     controller.advance(0.0, case.q0, case.v0)

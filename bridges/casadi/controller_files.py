@@ -101,7 +101,7 @@ class LoadedController(SymbolicController):
         content: what the file holds.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, content: ControllerContent, placed: SignalPlacement) -> None:
         """Put the law into the symbols of a robot.

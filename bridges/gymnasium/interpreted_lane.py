@@ -48,7 +48,7 @@ class ActionMemory:
 class ActionController(Controller):
     """u = law + action, or the action alone; the law's output may be held over a control period."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class InterpretedLane(Stepper):
         self.task = task
         every = task.substeps if task.hold else 0
         self._acting = ActionController(
-            task.setup.robot, task.base, forces=task.forces, parameters=task.law_parameters, every=every
+            task.setup.robot, task.base, forces=task.forces, parameters=task.controller_parameters, every=every
         )
         self._loop = close_loop(task.setup.robot, self._acting, None, monitor_rank=checks_natural_rows(task))
         self.rows = self._acting.rows if self._loop.sizes["relative_pivots"] else ()

@@ -44,7 +44,7 @@ class SinglePhaseRollout(Rollout):
         self._split, self._h = len(robot.parameters), task.h
         # What is held over a period decays otherwise.
         linear = () if task.base is None or task.hold else task.base.linearizations
-        self._limit = StepLimit(linear, task.law_parameters, task.integrator) if linear else None
+        self._limit = StepLimit(linear, task.controller_parameters, task.integrator) if linear else None
 
     @classmethod
     def compiled(cls, task: EnvironmentTask, lanes: int, width: int, threads: int) -> SinglePhaseRollout | str:

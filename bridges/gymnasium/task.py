@@ -144,7 +144,7 @@ class EnvironmentTask:
         return self.setup.integrator or RK4()
 
     @property
-    def law_parameters(self) -> Parameters:
+    def controller_parameters(self) -> Parameters:
         """Those of the law, in whose symbols expressions may be."""
         return NO_PARAMETERS if self.law is None else self.law.parameters
 
@@ -166,7 +166,7 @@ class EnvironmentTask:
     @functools.cached_property
     def controller_p(self) -> ca.SX:
         """Symbols of the law's parameters in the expressions below, which the plant's do not share."""
-        return ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in self.law_parameters.names))
+        return ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in self.controller_parameters.names))
 
     @functools.cached_property
     def output(self) -> ca.SX:
@@ -219,7 +219,7 @@ class EnvironmentTask:
 
     def require_own_symbols(self) -> None:
         """Raise an error for a signal or a reward in symbols of neither plant nor law, or in accelerations."""
-        robot, parameters = self.setup.robot, self.law_parameters
+        robot, parameters = self.setup.robot, self.controller_parameters
         seen = {f"the part {part.name!r} of the observation": part.expression for part in self.parts}
         known = seen | ({"the reward": self.reward} if isinstance(self.reward, ca.SX) else {})
         for name, expression in known.items():
@@ -285,6 +285,6 @@ class EnvironmentTask:
 
     def _own(self, expression: ca.SX) -> ca.SX:
         """An expression in symbols that the plant and the law do not share."""
-        places, old = self.law_parameters.beyond(self.setup.robot.parameters)
+        places, old = self.controller_parameters.beyond(self.setup.robot.parameters)
         new = ca.vertcat(ca.SX(0, 1), *(self.controller_p[i] for i in places))
         return ca.densify(ca.substitute(expression, old, new))

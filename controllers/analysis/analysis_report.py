@@ -16,16 +16,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Actuation:
-    """Whether M a + h = B u + Aᵀμ, A a = b and Θ a = β hold together for some u.
+    """Solvability of M a + h = B u + Aᵀμ, A a = b and Θ a = β for the inputs u.
 
     Attributes:
-        realizable: whether they do.
-        reach: rank of what inputs change in Θ a; with as many as rows the program is realisable whatever β is.
+        realizable: True if some u satisfies them.
+        reach: rank of the effect of inputs on Θ a; if it equals the number of rows, the program is realisable for
+            any β.
         unreached: rows of the program that no input changes.
-        missing_rows: Θ a − β at the inputs that come nearest, in the unit of each row, shape (m,).
-        best: u that comes nearest to the ideal force R, in the metric M⁻¹, shape (nu,); NaN without such a force.
-        missing_force: R − B u − Aᵀμ there, shape (nv,). It may be large although the program is realisable, by another
-            motion than that of the ideal force.
+        missing_rows: Θ a − β at the best inputs, in the unit of each row, shape (m,).
+        best: u nearest to the ideal force R, in the metric M⁻¹, shape (nu,); NaN without such a force.
+        missing_force: R − B u − Aᵀμ at that u, shape (nv,). It may be large although the program is realisable, by
+            another motion than that of the ideal force.
     """
 
     realizable: bool
@@ -45,18 +46,18 @@ def actuation(
     tolerance: float,
     consistency: float,
 ) -> Actuation:
-    """What inputs can do.
+    """Analyse the reach of the inputs.
 
-    The motions that they can make are a₀ + N z with N from the null space of [M −B −Aᵀ; A 0 0]; what they change in the
-    rows is Θ N.
+    The accelerations that inputs can cause are a₀ + N z with N from the null space of [M −B −Aᵀ; A 0 0]; their effect
+    on the rows is Θ N.
 
     Args:
-        natural: M, −h, A and b.
-        program: M, −h, Θ and β, in the same units of velocities.
+        natural: equations with M, −h, A and b.
+        program: equations with M, −h, Θ and β, in the same units of velocities.
         B: input matrix, shape (nv, nu).
         ideal: R = Θᵀλ, shape (nv,), if there is one.
-        tolerance: share of the largest singular value below which one counts as zero.
-        consistency: what a row misses counts from this share of its numbers, or of one unit of it.
+        tolerance: share of the largest singular value below which a singular value counts as zero.
+        consistency: the residual of a row counts from this share of its terms, or of one unit of the row.
     """
     S, theta, beta = natural.velocity_scale, program.rows * natural.velocity_scale, program.right
     M, A = natural.scaled_mass, natural.scaled_rows
@@ -70,14 +71,14 @@ def actuation(
     start = truncated_solution(free, right, rank.value)
     rest = free @ start - right
     possible = bool(np.abs(rest).max(initial=0.0) <= consistency * max(1.0, float(np.abs(right).max(initial=0.0))))
-    # Directions that change no acceleration are left, and rounding in them, when the rows are multiplied by them.
+    # Some directions change no acceleration and leave only rounding in the product with the rows.
     F = program.row_scale
     gain = (F[:, None] * theta) @ still[:n]
     silent = np.abs(gain).max(axis=1, initial=0.0) <= tolerance
     reach = replace(null_spaces(gain, tolerance)[0], full=len(gain))
-    wanted = F * beta - F[:, None] * theta @ start[:n]
-    change = truncated_solution(gain, wanted, reach.value) if reach.value else np.zeros(gain.shape[1])
-    missed = (gain @ change - wanted) / F
+    desired = F * beta - F[:, None] * theta @ start[:n]
+    change = truncated_solution(gain, desired, reach.value) if reach.value else np.zeros(gain.shape[1])
+    missed = (gain @ change - desired) / F
     size = np.abs(beta) + np.abs(theta) @ np.abs(start[:n] + still[:n] @ change)
     best, missing = np.full(B.shape[1], np.nan), np.full(n, np.nan)
     if ideal is not None:
@@ -94,7 +95,7 @@ def actuation(
 
 
 def _nearest(M: Array, drives: Array, A: Array, R: Array, tolerance: float) -> tuple[Array, Array]:
-    """u and R − B u − Aᵀμ of least length in the metric (M + AᵀA)⁻¹, or in none if that is singular."""
+    """Return u and R − B u − Aᵀμ of least length in the metric (M + AᵀA)⁻¹, or the unit metric if that is singular."""
     metric = M + A.T @ A
     values, vectors = np.linalg.eigh(metric)
     definite = bool(values.size and values[0] > tolerance * values[-1])
@@ -107,16 +108,16 @@ def _nearest(M: Array, drives: Array, A: Array, R: Array, tolerance: float) -> t
 
 
 NEARLY = 1e-5
-"""A smallest singular value below this is near one that a ProgramController with its usual tolerance refuses."""
+"""A smallest singular value below this is near the limit of a ProgramController with its default tolerance."""
 
 
 @dataclass(frozen=True)
 class SolvabilityCondition:
-    """One necessary or sufficient condition.
+    """Necessary or sufficient condition of solvability.
 
     Attributes:
-        holds: whether it does.
-        sentence: what it is, and what follows from it.
+        holds: True if the condition holds.
+        sentence: statement of the condition and its consequence.
     """
 
     holds: bool
@@ -125,35 +126,35 @@ class SolvabilityCondition:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Analysis:
-    """What can be said of a program at one state: M a + h = Aᵀμ + Θᵀλ with A a = b and Θ a = β.
+    """Analysis of a program at one state: M a + h = Aᵀμ + Θᵀλ with A a = b and Θ a = β.
 
     Attributes:
         robot: name of the model.
-        rank: of Θ.
-        ranks: of ``"M"``, ``"A"``, ``"theta"`` and of them stacked, ``"M; A"``, ``"M; theta"``, ``"A; theta"`` and
-            ``"M; A; theta"``, each with the singular values on either side of the decision.
-        dependences: each row that depends on natural rows or on program rows before it, and how.
-        dependent_rows: those among the rows of the program, by name.
-        dependent_natural_rows: those among the natural rows.
-        contradictions: what each contradictory row misses by, in its unit; empty if the rows are consistent.
-        consistent: whether no row contradicts those before it.
-        solvable: whether the equations determine the motion: consistent rows and full column rank of [M; A; Θ].
-        acceleration_unique: whether there is one acceleration only, if there is any.
+        rank: rank of Θ.
+        ranks: ranks of ``"M"``, ``"A"``, ``"theta"`` and of them stacked, ``"M; A"``, ``"M; theta"``, ``"A; theta"``
+            and ``"M; A; theta"``, each with the singular values on either side of the decision.
+        dependences: each row that depends on natural rows or on earlier program rows, and how.
+        dependent_rows: names of the dependent rows of the program.
+        dependent_natural_rows: names of the dependent natural rows.
+        contradictions: residual of each contradictory row, in its unit; empty if the rows are consistent.
+        consistent: True if no row contradicts earlier ones.
+        solvable: True if the equations determine the motion: consistent rows and full column rank of [M; A; Θ].
+        acceleration_unique: True if there is at most one acceleration.
         loose: velocities that have neither inertia nor constraint; empty if the acceleration is unique.
         unique_multipliers: rows of the program whose λ is unique.
         unique_reactions: natural rows whose μ is unique.
         acceleration: a, shape (nv,); NaN unless there is exactly one.
-        multipliers: λ, shape (m,), of all that belong to that motion those of least norm together with μ.
-        reactions: μ, shape (k,), likewise.
+        multipliers: λ, shape (m,); of all that belong to that motion, those of least norm together with μ.
+        reactions: μ, shape (k,), of least norm together with λ.
         force: R = Θᵀλ, shape (nv,).
-        actuation: what the inputs can do.
-        realizable: whether the inputs can realise the program here.
-        conditions: the conditions of [Deressa2015]_ chapter 1 and what they are worth here, by name.
+        actuation: reach of the inputs.
+        realizable: True if the inputs can realise the program at this state.
+        conditions: the conditions of [Deressa2015]_ chapter 1, evaluated at this state, by name.
         linearized_at: the accelerations about which rows nonlinear in them were linearised, shape (nv,).
-        branch: at or next to a singular position of the mechanism, that accelerations are those of the branch which the
-            velocities are on, or why these do not tell it; empty elsewhere.
-        nonlinear: by how much each such row is missed there, in its unit. All else is said of the linearised rows, but
-            that nothing is solvable or realizable where one is missed by more than rounding.
+        branch: at or next to a singular position of the mechanism, a sentence that accelerations are those of the
+            branch that the velocities are on, or why the velocities do not determine it; empty elsewhere.
+        nonlinear: residual of each such row at those accelerations, in its unit. All other results refer to the
+            linearised rows, but nothing is solvable or realizable if a residual is larger than rounding.
     """
 
     robot: str
@@ -188,8 +189,8 @@ class Analysis:
             array.setflags(write=False)
 
     def __str__(self) -> str:
-        """The whole report, a line for each finding."""
-        nearly = "" if self.branch else "a row nearly depends on others, and what is left of it decides"
+        """Return the whole report, one line per result."""
+        nearly = "" if self.branch else "a row nearly depends on others, and its small remainder decides"
         why = ", ".join(self.loose) or nearly
         lines = [
             f"{self.robot}: {'solvable' if self.solvable else 'not solvable'}, "
@@ -214,10 +215,11 @@ class Analysis:
             f"  no input reaches: {_listed(unreached)}",
         ]
         if not self.realizable:
-            lines.append(f"  the rows miss by {np.array2string(self.actuation.missing_rows, precision=4)} at best")
+            residuals = np.array2string(self.actuation.missing_rows, precision=4)
+            lines.append(f"  residuals of the rows with the best inputs: {residuals}")
         if np.isfinite(self.actuation.missing_force).all():
             missing = float(np.abs(self.actuation.missing_force).max(initial=0.0))
-            lines.append(f"  of the ideal force the inputs cannot give {missing:.3g} at most, in one component")
+            lines.append(f"  largest component of the ideal force that the inputs cannot produce: {missing:.3g}")
         width = max(map(len, self.conditions))
         for name, condition in self.conditions.items():
             lines.append(f"  {'yes' if condition.holds else 'no ':3} {name:{width}}  {condition.sentence}")
@@ -231,19 +233,19 @@ def _listed(names: tuple[str, ...]) -> str:
 def solvability_conditions(
     ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation, met: bool, branch: str = "", lost: bool = False
 ) -> dict[str, SolvabilityCondition]:
-    """A table of conditions.
+    """Build the table of conditions.
 
-    The rows are all there are, natural ones and the program's, Θ being both of them stacked. The thesis as it is in
-    print ends within way II; the conditions for a singular mass matrix, which its contents announce, are those of
+    The rows are all rows, natural ones and the program's, and Θ stacks both. The printed thesis ends within way II; the
+    conditions for a singular mass matrix, which its table of contents announces, are those of
     [UdwadiaPhohomsiri2006]_.
 
     Args:
-        ranks: as in :class:`~erugin.controllers.Analysis`.
-        known: of all rows together.
-        inputs: what the inputs can do.
-        met: whether rows nonlinear in the accelerations hold where they were linearised.
-        branch: what is to be said of a singular position of the mechanism; empty elsewhere.
-        lost: whether the velocities do not tell the branch there.
+        ranks: ranks as in :class:`~erugin.controllers.Analysis`.
+        known: solvability of all rows together.
+        inputs: reach of the inputs.
+        met: True if rows nonlinear in the accelerations hold where they were linearised.
+        branch: sentence on a singular position of the mechanism; empty elsewhere.
+        lost: True if the velocities do not determine the branch there.
     """
     rows = ranks["A; theta"]
     positive = ranks["M"].value == ranks["M"].full
@@ -273,7 +275,7 @@ def solvability_conditions(
         ),
         "augmented inertia M + cΘᵀΘ": (
             known.acceleration_unique,
-            "Positive definite, c > 0, under the same condition; it may then take the place of M.",
+            "Positive definite for c > 0 under the same condition; it may then replace M.",
         ),
         "balanced forces": (
             known.balanced,
@@ -291,7 +293,7 @@ def solvability_conditions(
             known.acceleration_unique and independent,
             "[M −Θᵀ; Θ 0] can be inverted: full column rank of [M; Θ] and independent rows.",
         ),
-        "actuators": (inputs.realizable and met, "Some u satisfies the program here, natural reactions helping."),
+        "actuators": (inputs.realizable and met, "Some u, with natural reactions, satisfies the program here."),
         "actuators, whatever β": (
             inputs.reach.value == inputs.reach.full,
             f"rank Θ M̂ B = m, here {inputs.reach.value} of {inputs.reach.full}. Sufficient for the line above.",

@@ -37,9 +37,9 @@ Array = NDArray[np.float64]
 
 ALONG_BRANCH = "In a singular position of the mechanism, or next to one: accelerations are those along its branch."
 NEARLY_SINGULAR = 1e-2
-"""Share of the largest singular value of A below which the branch of the motion is looked for."""
+"""Share of the largest singular value of A below which the branch of the motion is determined."""
 AROUND, FAR, SEED = 4, 0.1, 1952
-"""How many places around are looked at for the usual length of a row, how far away they are, and which ones."""
+"""Number, distance and random seed of the nearby states that define the usual length of a row."""
 
 
 def analyse(
@@ -53,27 +53,27 @@ def analyse(
     tolerance: float = SINGULAR_VALUE_TOLERANCE,
     consistency: float = CONSISTENCY,
 ) -> Analysis:
-    """What is determined by M a + h = Aᵀμ + Θᵀλ, A a = b, Θ a = β at one state, and what is not.
+    """Analyse which unknowns of M a + h = Aᵀμ + Θᵀλ, A a = b, Θ a = β are determined at one state.
 
     It works where M is singular, where rows vanish or depend on each other, and for more rows than velocities; rows
-    that are off are left out. At and next to a singular position of a mechanism, what is said of accelerations, forces
-    and inputs is said of the branch that the velocities are on; where they do not tell it, nothing is unique,
-    solvable or realizable, and ``branch`` says why. Ranks are decided by singular values in units in which velocities
+    that are off are omitted. At and next to a singular position of a mechanism, results on accelerations, forces and
+    inputs refer to the branch that the velocities are on; where they do not determine it, nothing is unique, solvable
+    or realizable, and ``branch`` gives the reason. Ranks are decided by singular values in units in which velocities
     and rows can be compared; see :class:`~erugin.constraints.ConstrainedMotion`. ``print`` shows the report.
 
-    A ProgramController judges squares of angles between rows, so that its tolerance of 1e-10 means one of 1e-5 here.
+    A ProgramController compares squares of angles between rows, so that its tolerance of 1e-10 means 1e-5 here.
 
     Args:
-        program: constraints of a robot; its natural constraints come before them in all that is said of earlier rows.
+        program: the program; the natural constraints of its robot precede its rows wherever earlier rows are mentioned.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         p: parameters: nominal, overridden by name, or the whole vector.
-        a: accelerations at which rows that are not affine in them are linearised, shape (nv,); if not given those that
-            a ProgramController finds first or, where it finds none, those at which it gives up. What such rows miss
-            there is reported: all else is said of the linearised rows.
-        tolerance: share of the largest singular value below which one counts as zero.
-        consistency: a contradiction counts from this share of the numbers that it is the difference of, or of one unit
+        a: accelerations at which rows that are not affine in them are linearised, shape (nv,); if not given, those that
+            a ProgramController finds or, if it finds none, the last ones of its search. The residuals of such rows are
+            reported; all other results refer to the linearised rows.
+        tolerance: share of the largest singular value below which a singular value counts as zero.
+        consistency: a contradiction counts from this share of the terms that it is the difference of, or of one unit
             of the row.
 
     Returns:
@@ -81,12 +81,11 @@ def analyse(
 
     Raises:
         ShapeError: for a wrong shape or a number that is not finite.
-        NotFiniteError: if M, h, B or a row is not finite at this state; the message says which.
-        ModelError: for something that is no program, a tolerance that is not positive, or an M that is not positive
-            semidefinite.
+        NotFiniteError: if M, h, B or a row is not finite at this state; the message names it.
+        ModelError: if ``program`` is not a Program, a tolerance is not positive, or M is not positive semidefinite.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"only a Program can be analysed, got {program!r}")
+        raise ModelError(f"analyse requires a Program, got {program!r}")
     tolerance, consistency = positive("tolerance", tolerance), positive("consistency", consistency)
     robot, c = program.robot, program.robot.coordinates
     state = _State(program, t, q, v, a, p)
@@ -114,7 +113,7 @@ def analyse(
     known = solvability(both, tolerance=tolerance, consistency=consistency)
     k = len(natural_names)
     ranks = _ranks(both, k, tolerance)
-    # Near a singular position of the mechanism accelerations follow from rows that hold its branch.
+    # Near a singular position of the mechanism accelerations follow from the rows of its branch.
     moving, held, branch, lost = both, k, "", False
     try:
         if (rows := state.branch_rows(natural)) is not None:
@@ -135,7 +134,7 @@ def analyse(
                 unique=(*known.unique[:k], *along.unique[held:]),
             )
     except SingularProgramError as error:
-        # Natural rows that contradict each other hold no branch; that they do is among the dependences.
+        # Natural rows that contradict each other have no branch; the dependences report the contradiction.
         if all(d.consistent for d in known.dependences if d.row in natural_names):
             branch, lost = str(error), True
     moved = UdwadiaPhohomsiri().solve(moving, tolerance=tolerance, consistency=consistency)
@@ -156,7 +155,7 @@ def analyse(
         contradictions={d.row: d.contradiction for d in known.dependences if not d.consistent},
         consistent=known.consistent,
         solvable=known.solvable and met,
-        # What is left of a row that the tolerance passes over decides the motion nevertheless.
+        # The remainder of a row below the tolerance still influences the motion.
         acceleration_unique=known.acceleration_unique and not lost and moved.outcome is not SolveOutcome.INACCURATE,
         loose=known.loose,
         unique_multipliers=_named_unique(names, known, k),
@@ -201,7 +200,7 @@ class _State:
         switch = Kernel("conditions", inputs, {"active": program.active}, compiled=False)
         on = np.atleast_1d(switch(self._time, self._q, self._v, *self._rest)[0])
         for i in np.flatnonzero(np.isnan(on)):
-            raise NotFiniteError(f"the condition of {program.rows[i]!r} is no number at t = {self._time:g}")
+            raise NotFiniteError(f"the condition of {program.rows[i]!r} is not a number at t = {self._time:g}")
         self.active = np.flatnonzero(on > 0.0)
         outputs = {
             "mass matrix": robot.mass_matrix,
@@ -221,13 +220,13 @@ class _State:
             if not np.isfinite(value).all():
                 raise NotFiniteError(
                     f"the {name} of {robot.name} is not finite at t = {self._time:g}, q = "
-                    f"{np.array2string(self._q, precision=4)}: a field, a curve or the robot is not defined there"
+                    f"{np.array2string(self._q, precision=4)}: a field, a curve or the robot is undefined there"
                 )
             column = name in {"bias", "natural right side b", "program right side beta"}
             self.numbers.append(value.reshape(shape[0] if column else shape, order="F"))
 
     def _found(self, program: Program, p: Array) -> Array:
-        """Accelerations that satisfy rows nonlinear in them, or where the search for such ended."""
+        """Return accelerations that satisfy rows nonlinear in them, or the last ones of the search."""
         try:
             controller = ProgramController(program, method=LeastNormMultipliers())
         except ModelError:
@@ -237,13 +236,13 @@ class _State:
         return a if np.isfinite(a).all() else np.zeros(a.shape)
 
     def branch_rows(self, natural: ConstrainedMotion) -> tuple[Array, Array] | None:
-        """W and its right side that hold the branch of the motion near a singular position; None elsewhere.
+        """Return the rows W and right side of the motion's branch near a singular position; None elsewhere.
 
         Args:
             natural: natural rows in comparable units.
 
         Raises:
-            SingularProgramError: where velocities do not tell the branch.
+            SingularProgramError: if the velocities do not determine the branch.
         """
         robot, nv = self._program.robot, self._program.robot.coordinates.nv
         values = np.linalg.svd(natural.scaled_rows, compute_uv=False)
@@ -258,9 +257,9 @@ class _State:
         return numbers[: rank * nv].reshape(rank, nv), numbers[rank * nv :]
 
     def usual_lengths(self, S: Array, sizes: list[int]) -> Array:
-        """Length of the longest row of each constraint at a few places around, in units S.
+        """Return the length of the longest row of each constraint at a few nearby states, in units S.
 
-        There a constraint that vanishes at this very place, but for rounding, does not.
+        A constraint that vanishes up to rounding at this state does not vanish there.
         """
         rng = np.random.default_rng(SEED)
         ends = np.cumsum([0, *sizes])
@@ -293,7 +292,7 @@ def _ranks(both: ConstrainedMotion, k: int, tolerance: float) -> dict[str, Rank]
 
 
 def _drop_loop_openings(dependences: Sequence[Dependence], names: tuple[str, ...]) -> list[Dependence]:
-    """Dependences of the rows with these names, of which a branch was found: what they miss is an open loop's."""
+    """Return the dependences of these natural rows, with the errors of an open loop allowed: a branch was found."""
     chosen = (d for d in dependences if d.row in names)
     return [dataclasses.replace(d, allowed=max(d.allowed, abs(d.contradiction))) for d in chosen]
 
@@ -304,5 +303,5 @@ def _named_unique(names: tuple[str, ...], known: Solvability, first: int) -> tup
 
 
 def _labels(natural: tuple[str, ...], rows: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of natural rows and of the program's; a natural one that shares its name with the program's says so."""
+    """Return the names of natural rows and of the program's, with "natural" before a name that both share."""
     return tuple(f"natural {name}" if name in rows else name for name in natural), rows

@@ -1,4 +1,4 @@
-"""Control laws from the literature to compare with: one file each, under the same base, with its source."""
+"""Control laws from the literature for comparison, one file each, with its source."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .barrier_function import BarrierFunction

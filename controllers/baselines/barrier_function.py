@@ -20,10 +20,10 @@ class BarrierFunction:
     """h(t, q, v) ≥ 0.
 
     Attributes:
-        name: shown in messages.
+        name: name of the barrier, for messages.
         value: h, a scalar expression in the robot's symbols and ``parameters``.
-        parameters: symbols other than the robot's.
-        swirl: a generalized force per newton of the barrier's own, along the boundary, shape (nv,); None for none.
+        parameters: parameters of h other than the robot's.
+        swirl: generalized force along the boundary per newton of the barrier's force, shape (nv,); None without swirl.
     """
 
     name: str
@@ -32,7 +32,7 @@ class BarrierFunction:
     swirl: ca.SX | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no scalar."""
+        """Raise ModelError unless the value is a scalar expression."""
         if not isinstance(self.value, ca.SX) or self.value.shape != (1, 1):
             raise ModelError(f"barrier {self.name!r} must be a scalar SX expression, got {self.value!r}")
 
@@ -48,19 +48,19 @@ class BarrierFunction:
         side: int = 1,
         name: str | None = None,
     ) -> BarrierFunction:
-        """A point of the robot stays outside a shape, which may move: h = f(x(q), t) − margin.
+        """Return the barrier of a point outside a shape, which may move: h = f(x(q), t) − margin.
 
-        A filter alone comes to rest where the nominal law pulls straight at an obstacle [Reis2021]_. With a swirl σ > 0
-        a share σ of what the barrier pushes with is added along the boundary: to the normal's left for side +1, to its
-        right for side −1; in space about the vertical axis.
+        Without swirl, the motion stops where the nominal law pulls straight towards an obstacle [Reis2021]_. With a
+        swirl σ > 0 a share σ of the barrier's force is added along the boundary: to the left of the normal for side +1,
+        to its right for side −1; in space about the vertical axis.
 
         Args:
-            robot: whose point it is.
+            robot: the robot that the point belongs to.
             point: x, shape (n,) [m].
-            shape: a boundary of one function f, positive outside.
-            margin: distance that is kept as well [m].
-            swirl: σ, at least zero.
-            side: +1 or −1.
+            shape: a boundary with one function f, positive outside.
+            margin: additional distance [m].
+            swirl: share σ, at least zero.
+            side: side of the swirl, +1 or −1.
             name: prefix of the parameters ``name.margin``, ``name.swirl``, ``name.side``; by default the shape's name
                 with ``_barrier``.
 
@@ -68,7 +68,7 @@ class BarrierFunction:
             ModelError: for a shape of another dimension or of several functions, or numbers out of range.
         """
         if not isinstance(shape, Curve):
-            raise ModelError(f"a point stays outside a shape such as circle(...), got {shape!r}")
+            raise ModelError(f"shape must be a Curve such as circle(...), got {shape!r}")
         label = f"{shape.name}_barrier" if name is None else name
         x = column(label, "the point", point)
         n = x.numel()
@@ -76,7 +76,7 @@ class BarrierFunction:
             raise ModelError(f"barrier {label!r}: {shape.name!r} has {shape.dimension} dimensions, the point {n}")
         f = shape.functions(x, robot.t)
         if f.shape != (1, 1):
-            raise ModelError(f"barrier {label!r}: a boundary has one function, {shape.name!r} has {f.numel()}")
+            raise ModelError(f"barrier {label!r}: a boundary must have one function, {shape.name!r} has {f.numel()}")
         if side not in (1, -1):
             raise ModelError(f"barrier {label!r}: side must be +1 or -1, got {side!r}")
         values = {"margin": not_negative(f"margin of {label!r}", margin)}
@@ -84,7 +84,7 @@ class BarrierFunction:
         turning = not_negative(f"swirl of {label!r}", swirl) > 0.0
         if turning:
             if n not in (2, 3):
-                raise ModelError(f"barrier {label!r}: a swirl is for the plane and for space, not for {n} dimensions")
+                raise ModelError(f"barrier {label!r}: a swirl requires 2 or 3 dimensions, got {n}")
             values |= {"swirl": float(swirl), "side": float(side)}
             ranges |= {"swirl": Range.NOT_NEGATIVE, "side": Range.SIGN}
         own = Parameters.declare(values, label, ranges=ranges)
@@ -98,24 +98,24 @@ class BarrierFunction:
 
     @classmethod
     def joint_limits(cls, robot: Robot, *, margin: float = 0.0) -> tuple[BarrierFunction, ...]:
-        """The coordinates stay within the robot's limits: q_i − lower_i − margin and upper_i − margin − q_i.
+        """Return the barriers of the robot's limits: q_i − lower_i − margin and upper_i − margin − q_i.
 
         Args:
-            robot: with finite limits of some coordinates.
-            margin: kept to each of them, at least zero, in the unit of the coordinate.
+            robot: robot with finite limits of some coordinates.
+            margin: distance to each limit, at least zero, in the unit of the coordinate.
 
         Raises:
-            ModelError: if no limit is finite, the margin is negative, or margins leave no room.
+            ModelError: if no limit is finite, the margin is negative, or margins exceed the range of a coordinate.
         """
         kept, found = not_negative("margin", margin), list[BarrierFunction]()
         for i, name in enumerate(robot.coordinates.names):
             lower, upper = float(robot.limits.lower[i]), float(robot.limits.upper[i])
             if lower + kept >= upper - kept:
-                raise ModelError(f"limits {lower:g} and {upper:g} of {name!r} leave no room with a margin of {kept:g}")
+                raise ModelError(f"limits {lower:g} and {upper:g} of {name!r} leave no range with a margin of {kept:g}")
             if np.isfinite(lower):
                 found.append(cls(f"{name} above {lower:g}", robot.q[i] - (lower + kept)))
             if np.isfinite(upper):
                 found.append(cls(f"{name} below {upper:g}", (upper - kept) - robot.q[i]))
         if not found:
-            raise ModelError(f"{robot.name} has no limits of its coordinates")
+            raise ModelError(f"{robot.name} has no finite limits of its coordinates")
         return tuple(found)

@@ -1,4 +1,4 @@
-"""Control barrier function filter: the least change of any controller's output that keeps the barriers."""
+"""Control barrier function filter: the least change of any controller's output that satisfies the barriers."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ from .pd_gains import RATE
 Array = NDArray[np.float64]
 
 SILENT = 1e-11
-"""Share of its factors below which what inputs do to a barrier counts as rounding."""
+"""Share of its terms below which the effect of inputs on a barrier counts as rounding."""
 
 CANCELLED = 1e-7
-"""Share of what any force could do to a barrier, the natural constraints left out, below which that counts too."""
+"""The same as a share of the largest effect of any force without natural constraints."""
 
 SOFT = 1e-6
-"""Weight of the change beside what barriers miss, where they cannot all be kept."""
+"""Weight of the change relative to the violation of barriers, if they cannot all be satisfied."""
 
 ROUGH = 1e-5
-"""As :data:`~erugin.controllers.bounded.quadratic_program.ACCURACY`, where that weight costs digits."""
+"""As :data:`~erugin.controllers.bounded.quadratic_program.ACCURACY`, for the loss of digits by that weight."""
 
 FLAT = 1e-10
-"""Added to the metric, as a share of what it is made of: inputs may act on fewer directions than there are of them, and
-natural constraints leave nothing of an input at its dead centre."""
+"""Addition to the metric, as a share of its terms: inputs may be redundant, or without effect at a dead centre."""
 
 
 def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction], rate: ca.SX) -> dict[str, ca.SX]:
-    """Expressions of all barriers.
+    """Return the expressions of all barriers.
 
     With γ the rate and h of the position alone, d/dt (ḣ + γ h) + γ (ḣ + γ h) ≥ 0 is ḧ + 2 γ ḣ + γ² h ≥ 0 [Xiao2019]_;
     with velocities in h it is ḣ + γ h ≥ 0. With a = a₀ + M̂ B u either is G u + c ≥ 0.
@@ -51,13 +50,13 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction
     Args:
         robot: the model.
         drives: B, or the unit matrix where forces are applied, shape (nv, nu).
-        barriers: m of them.
+        barriers: the barriers, m of them.
         rate: γ [1/s].
 
     Returns:
-        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B, of which no direction is left without any (nu, nu),
-        ``swirl`` (M̂ B)ᵀ of each barrier's swirl (nu, m), ``value`` h (m,), ``guarantee`` (m,), h or h + ḣ/γ, which
-        must be positive at the start, and ``size`` √(θ M⁻¹ θᵀ) (m,), what any force could do to each.
+        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B, made definite (nu, nu), ``swirl`` (M̂ B)ᵀ of each
+        barrier's swirl (nu, m), ``value`` h (m,), ``guarantee`` (m,), h or h + ḣ/γ, which must be positive at the
+        start, and ``size`` √(θ M⁻¹ θᵀ) (m,), the largest effect of any force on each.
 
     Raises:
         ModelError: for a barrier in inputs or accelerations, or one that no input changes within two derivatives.
@@ -68,7 +67,10 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction
         h = barrier.value
         robot.require_own_symbols(f"barrier {barrier.name!r}", h, barrier.parameters)
         if ca.depends_on(h, ca.vertcat(robot.u, c.a)):
-            raise ModelError(f"barrier {barrier.name!r} is a function of time, position, velocities and parameters")
+            raise ModelError(
+                f"barrier {barrier.name!r} must be a function of time, position, velocities and parameters, not of "
+                "inputs or accelerations"
+            )
         first = ca.depends_on(h, c.v)
         speed = c.rate(h)
         psi = h if first else speed + rate * h
@@ -93,13 +95,13 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction
 
 
 def require_reached(robot: Robot, gain: ca.SX, barriers: Sequence[BarrierFunction], rate: ca.SX) -> None:
-    """Raise ModelError for a barrier that no input changes at any of some places.
+    """Raise ModelError for a barrier that no input changes at any sampled state.
 
     Args:
         robot: the model.
         gain: G, shape (m, nu).
-        barriers: m of them.
-        rate: γ, a symbol [1/s].
+        barriers: the barriers, m of them.
+        rate: symbol of γ [1/s].
     """
     c = robot.coordinates
     own = [barrier.parameters for barrier in barriers]
@@ -118,12 +120,12 @@ def require_reached(robot: Robot, gain: ca.SX, barriers: Sequence[BarrierFunctio
 
 @dataclass(frozen=True, eq=False)
 class InputCorrection:
-    """The least change of an input that keeps barriers and bounds.
+    """The least change of an input that satisfies barriers and bounds.
 
     Attributes:
         change: u − u₀, shape (nu,).
-        push: λ ≥ 0 of each barrier, the force that it adds where its value is a distance [N], shape (m,).
-        missing: by how much each barrier's condition is missed, in its own unit, shape (m,); zero where it holds.
+        push: λ ≥ 0 of each barrier, a force [N] if its value is a distance, shape (m,).
+        missing: violation of each barrier's condition, in its unit, shape (m,); zero where it holds.
     """
 
     change: Array
@@ -141,26 +143,26 @@ def least_correction(
     upper: Array,
     names: Sequence[str],
 ) -> InputCorrection:
-    """Solution of min ½ xᵀ W x subject to G x ≥ need and lower ≤ x ≤ upper.
+    """Solve min ½ xᵀ W x subject to G x ≥ need and lower ≤ x ≤ upper.
 
-    Where no x is feasible, of all within the bounds the one with the least sum of squares of what the rows miss, each
-    row measured by how much the inputs can do to it.
+    If no x is feasible, return the one within the bounds with the least sum of squared violations, each row scaled by
+    the effect of the inputs on it.
 
     Args:
-        solver: of quadratic programmes.
+        solver: solver of the quadratic programmes.
         gain: G, shape (m, nu).
-        need: shape (m,).
-        metric: W, shape (nu, nu), positive semidefinite.
-        size: what any force could do to each row, the natural constraints left out, shape (m,).
-        lower: of x, shape (nu,), −inf where there is none.
-        upper: of x, shape (nu,), inf where there is none.
-        names: of the rows, for messages.
+        need: right side, shape (m,).
+        metric: W, positive semidefinite, shape (nu, nu).
+        size: largest effect of any force on each row without natural constraints, shape (m,).
+        lower: lower bounds of x, shape (nu,), −inf for no bound.
+        upper: upper bounds of x, shape (nu,), inf for no bound.
+        names: names of the rows, for messages.
 
     Raises:
         NotConvergedError: if the solver fails.
     """
     nu = len(metric)
-    # In w, x = L⁻ᵀ w, the metric is the unit matrix, and every row can be given length one.
+    # In w, x = L⁻ᵀ w, the metric is the unit matrix, and every row can be normalized.
     L = np.asarray(np.linalg.cholesky(metric + FLAT * float(np.trace(metric)) / nu * np.eye(nu)), dtype=np.float64)
     back: Array = np.asarray(np.linalg.solve(L, np.eye(nu)).T, dtype=np.float64)
     rows: Array = gain @ back
@@ -190,7 +192,7 @@ def least_correction(
 
 
 def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, names: Sequence[str]) -> Array:
-    """The w of least misses: each row of a barrier gets a slack of its own."""
+    """Return the w of least violations, with a separate slack for each row of a barrier."""
     n = int(A.shape[1])
     H = np.diag(np.concatenate([np.full(n, SOFT), np.ones(m)]))
     slack = np.vstack([np.eye(m), np.zeros((len(A) - m, m))])
@@ -200,7 +202,8 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
     if not optimality_residual(program, answer) <= ROUGH:
         raise NotConvergedError(
             f"the solver of quadratic programmes found no input for the barriers {', '.join(map(repr, names))}"
-            f"{': ' if solver.word else ''}{solver.word}; a Fallback controller goes on with its last safe input"
+            f"{': ' if solver.word else ''}{solver.word}; wrap the filter in Fallback to continue with the last "
+            "safe input"
         )
     return answer.x[:n]
 
@@ -208,7 +211,7 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
 Values = Mapping[str, float] | ArrayLike | None
 
 ROUNDING = 1e-6
-"""A barrier counts as kept down to minus this, in its own unit."""
+"""A barrier counts as satisfied down to minus this, in its unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,19 +223,19 @@ class _FilteredOutput:
 class CbfFilter(Wrapper[None]):
     """min ½ (u − u₀)ᵀ W (u − u₀) subject to G u + c ≥ 0, the control barrier conditions [Ames2019]_, [Xiao2019]_.
 
-    u₀ is what the nominal law asks for. A barrier h of the position is kept by ḧ + 2 γ ḣ + γ² h ≥ 0, one with
-    velocities in it by ḣ + γ h ≥ 0; time derivatives of moving obstacles are in it. Started with h ≥ 0 and
-    ḣ + γ h ≥ 0, the exact plant keeps h ≥ 0. W = Bᵀ M̂ B is Gauss's metric: the accelerations are changed least, and a
-    barrier acts like a force along its gradient. Where all conditions hold, u₀ itself is handed on.
+    u₀ is the output of the nominal law. The condition of a barrier h of the position is ḧ + 2 γ ḣ + γ² h ≥ 0, that of
+    one with velocities ḣ + γ h ≥ 0, including time derivatives of moving obstacles. From a start with h ≥ 0 and
+    ḣ + γ h ≥ 0, the exact plant keeps h ≥ 0. W = Bᵀ M̂ B is Gauss's metric: the accelerations change least, and a
+    barrier acts like a force along its gradient. If all conditions hold, the output is u₀.
 
-    With bounds on inputs, or barriers that contradict each other, there may be no such u. Then the least-violating one
-    is applied and the status is LIMITED, with the barriers and by how much; so it is while a barrier is broken, or
-    approached too fast for the promise above. The filter is never left out.
+    With bounds on inputs, or contradictory barriers, there may be no such u. Then the least-violating one is applied
+    and the status is LIMITED, with the barriers and their violations in the message; likewise while a barrier is
+    violated, or approached too fast for the guarantee above. The filter is always active.
 
-    Swirls of the barriers add to u₀ what takes the motion along the boundary, see :meth:`Barrier.outside`.
+    Swirls of the barriers add a force along the boundary to u₀, see :meth:`BarrierFunction.outside`.
 
     Attributes:
-        barriers: m of them.
+        barriers: the barriers, m of them.
     """
 
     def __init__(
@@ -249,30 +252,31 @@ class CbfFilter(Wrapper[None]):
 
         Args:
             controller: the nominal law, whose outputs are inputs or forces.
-            barriers: one or more, of different names.
+            barriers: one or more barriers with different names.
             rate: γ, both poles of the barriers' equation at −γ [1/s]; parameter ``name.rate``.
-            bounded: whether the robot's limits of effort are kept too, where outputs are inputs.
-            solver: of quadratic programmes; one that comes with CasADi if not given.
+            bounded: True to keep the robot's limits of effort too, if outputs are inputs.
+            solver: solver of the quadratic programmes; one that comes with CasADi if not given.
             name: prefix of the parameter.
 
         Raises:
-            ModelError: for no law, no barriers, ones of one name, ones that no input changes, or a rate that is not
-                positive.
+            ModelError: if ``controller`` is not a Controller, for no barriers, barriers with the same name, barriers
+                that no input changes, or a rate that is not positive.
         """
         super().__init__(controller)
         self.barriers = (barriers,) if isinstance(barriers, BarrierFunction) else tuple(barriers)
         for barrier in self.barriers:
             if not isinstance(barrier, BarrierFunction):
                 raise ModelError(
-                    f"a filter keeps Barriers, such as Barrier.outside(robot, point, shape), got {barrier!r}"
+                    "barriers must be BarrierFunctions, such as BarrierFunction.outside(robot, point, shape), got "
+                    f"{barrier!r}"
                 )
         if not isinstance(solver, QpSolver | None):
             raise ModelError(f"solver must be a QpSolver, such as ConicSolver(), got {solver!r}")
         names = [barrier.name for barrier in self.barriers]
         if not names or len(set(names)) != len(names):
-            raise ModelError(f"a filter needs barriers of different names, got {names}")
+            raise ModelError(f"CbfFilter requires barriers with different names, got {names}")
         own = Parameters.declare({"rate": positive(f"rate of {name!r}", rate)}, name, ranges={"rate": Range.POSITIVE})
-        # The nominal law's own come first: its p is the beginning of this one's.
+        # The parameters of the nominal law come first: its p is the start of this one's.
         own = Parameters.collect([*(barrier.parameters for barrier in self.barriers), own])
         self.parameters = Parameters.collect([controller.parameters, self.robot.parameters, own])
         robot, gamma = self.robot, own[f"{name}.rate"]
@@ -286,7 +290,7 @@ class CbfFilter(Wrapper[None]):
         self.reset()
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Let the nominal law take in the sample."""
+        """Let the nominal law process the sample."""
         self.recall()
         time, x, w, numbers = self.arguments(t, q, v, p)
         try:
@@ -295,7 +299,7 @@ class CbfFilter(Wrapper[None]):
             self.remember(None)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """The filtered output.
+        """Return the filtered output.
 
         Args:
             t: time [s].
@@ -304,10 +308,10 @@ class CbfFilter(Wrapper[None]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
             NotFiniteError: if a barrier or the nominal output is not finite.
             NotConvergedError: if the solver fails.
-            EruginError: what the nominal law raises.
+            EruginError: if the nominal law raises it.
         """
         arguments = self.arguments(t, q, v, p)
         self.recall()
@@ -315,29 +319,29 @@ class CbfFilter(Wrapper[None]):
         return self._filter(arguments, nominal).output
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """The filtered output and what the nominal law tells; the status is LIMITED while a barrier cannot be kept."""
+        """Return the filtered output and the nominal law's observation; LIMITED if a barrier cannot be satisfied."""
         arguments = self.arguments(t, q, v, p)
         self.recall()
-        told = self.inner.observe(*arguments[:3], self._nominals(arguments[3]))
-        if not np.isfinite(told.output).all():
-            return told
-        found = self._filter(arguments, told.output)
+        observation = self.inner.observe(*arguments[:3], self._nominals(arguments[3]))
+        if not np.isfinite(observation.output).all():
+            return observation
+        found = self._filter(arguments, observation.output)
         if not found.message:
-            return replace(told, output=found.output)
-        status = told.status if told.status is Status.HELD else Status.LIMITED
-        message = " ".join(filter(None, (found.message, told.message)))
-        return replace(told, output=found.output, status=status, message=message)
+            return replace(observation, output=found.output)
+        status = observation.status if observation.status is Status.HELD else Status.LIMITED
+        message = " ".join(filter(None, (found.message, observation.message)))
+        return replace(observation, output=found.output, status=status, message=message)
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Of the nominal law."""
+        """Return the deviation of the nominal law."""
         return super().deviation(t, q, v, a, self._nominals(self.arguments(t, q, v, p)[3]))
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Of the nominal law."""
-        return super().verdict(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Return status and message of the nominal law."""
+        return super().diagnose(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
 
     def values(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """h of each barrier, shape (m,).
+        """Return h of each barrier, shape (m,).
 
         Args:
             t: time [s].
@@ -360,29 +364,29 @@ class CbfFilter(Wrapper[None]):
                 f"at t = {arguments[0]:g}: a barrier, its derivatives or the nominal output are not finite. "
                 f"{Status.NOT_FINITE.sentence}"
             )
-        said = [
-            f"barrier {barrier.name!r} is {f'broken: {h:.3g}' if h < -ROUNDING else f'approached too fast: {g:.3g}'}"
+        parts = [
+            f"barrier {barrier.name!r} is {f'violated: {h:.3g}' if h < -ROUNDING else f'approached too fast: {g:.3g}'}"
             for barrier, h, g in zip(self.barriers, value, guarantee, strict=True)
             if h < -ROUNDING or g < -ROUNDING
         ]
         inside = bool(((nominal >= self._lower) & (nominal <= self._upper)).all())
         if inside and bool((gain @ nominal + rest >= 0.0).all()):
-            return _FilteredOutput(nominal, _describe_correction(said))
+            return _FilteredOutput(nominal, _describe_correction(parts))
         names = [barrier.name for barrier in self.barriers]
         solve = functools.partial(least_correction, self._solver, gain, metric=metric, size=size, names=names)
-        wanted = nominal
-        found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
+        desired = nominal
+        found = solve(-(gain @ desired + rest), lower=self._lower - desired, upper=self._upper - desired)
         if self._swirls and found.push.any():
-            wanted = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
-            found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
-        output = np.clip(wanted + found.change, self._lower, self._upper)
+            desired = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
+            found = solve(-(gain @ desired + rest), lower=self._lower - desired, upper=self._upper - desired)
+        output = np.clip(desired + found.change, self._lower, self._upper)
         for name, missing in zip(names, found.missing, strict=True):
             if missing > ROUNDING:
-                said.append(f"barrier {name!r} cannot be kept: its condition is missed by {missing:.3g}")
+                parts.append(f"barrier {name!r} cannot be satisfied: its condition is violated by {missing:.3g}")
         for name, u, u0, most in zip(self.outputs, output, nominal, self._upper, strict=True):
             if abs(u) >= most and abs(u0) > most:
-                said.append(f"{name} is limited to {u:.3g} in place of {u0:.3g}")
-        return _FilteredOutput(output, _describe_correction(said))
+                parts.append(f"{name} is limited to {u:.3g} instead of {u0:.3g}")
+        return _FilteredOutput(output, _describe_correction(parts))
 
     @functools.cached_property
     def _kernel(self) -> Kernel:
@@ -391,6 +395,6 @@ class CbfFilter(Wrapper[None]):
         return Kernel("barriers", symbols, self._rows)
 
 
-def _describe_correction(said: list[str]) -> str:
-    text = "; ".join(said)
-    return f"{text[0].upper()}{text[1:]}." if said else ""
+def _describe_correction(parts: list[str]) -> str:
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if parts else ""

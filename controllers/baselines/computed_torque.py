@@ -22,11 +22,10 @@ from .pd_gains import PdGains
 class ComputedTorque(SymbolicController):
     """B u = M (a_d − C ė − K e) + h, e = q − q_d, so that ë + C ė + K e = 0 [Luh1980]_.
 
-    With closed loops the errors are those of independent coordinates, as many as there are degrees of freedom, and u is
-    found from Θ (a₀ + M̂ B u) = a_d − C ė − K e, where Θ picks them, M̂ is the mobility of the closed loops and a₀ the
-    acceleration without inputs: the loops' reactions do their part, and each chosen error obeys the same equation. It
-    cannot where the choice stops to be independent, as that of a crank at a dead centre of the others; the law then
-    says so.
+    With closed loops the errors are those of independent coordinates, as many as degrees of freedom, and u is solved
+    from Θ (a₀ + M̂ B u) = a_d − C ė − K e, where Θ selects them, M̂ is the mobility of the closed loops and a₀ the
+    acceleration without inputs: the loops' reactions are included, and each chosen error obeys the same equation. Where
+    the chosen coordinates become dependent, as a crank does at a dead centre of the others, the law is singular.
 
     By the tuning rule K = ω² and C = 2 ω.
 
@@ -36,7 +35,7 @@ class ComputedTorque(SymbolicController):
         gains: K [1/s²] and C [1/s].
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
 
     def __init__(
         self,
@@ -53,17 +52,17 @@ class ComputedTorque(SymbolicController):
 
         Args:
             robot: the model.
-            reference: what its coordinates are to do.
+            reference: motion of its coordinates to follow.
             rate: ω [1/s]; 10 if no gains are given.
             stiffness: K in place of a rate, one for each error, greater than zero [1/s²].
-            damping: C likewise [1/s].
-            coordinates: names of independent coordinates, of a robot with closed loops; those that inputs act on if
-                they are as many as the degrees of freedom.
+            damping: C in place of a rate, one for each error, greater than zero [1/s].
+            coordinates: names of independent coordinates of a robot with closed loops; if not given, those that inputs
+                act on, which must be as many as the degrees of freedom.
             name: prefix of the gains' parameters.
 
         Raises:
-            ModelError: for a robot that the law is not made for, the reference of another one, coordinates that are not
-                independent, or gains that are not positive.
+            ModelError: for a robot that the law does not support, the reference of another robot, coordinates that are
+                not independent, or gains that are not positive.
             ShapeError: for gains of a wrong shape.
         """
         self.check_supported(robot)
@@ -74,12 +73,12 @@ class ComputedTorque(SymbolicController):
         self.parameters = Parameters.collect([robot.parameters, reference.parameters, self.gains.parameters])
 
     def build_law(self) -> Law:
-        """Inverse dynamics, by the equations of motion or, with closed loops, by the mobility."""
-        robot, wanted, names = self.robot, self.reference, self.robot.coordinates.names
+        """Build the inverse dynamics, by the equations of motion or, with closed loops, by the mobility."""
+        robot, desired, names = self.robot, self.reference, self.robot.coordinates.names
         places = [names.index(name) for name in self.errors]
-        e = ca.vertcat(*(robot.q[i] - wanted.q[i] for i in places))
-        rate = ca.vertcat(*(robot.v[i] - wanted.v[i] for i in places))
-        a = ca.vertcat(*(wanted.a[i] for i in places)) + self.gains.of(e, rate)
+        e = ca.vertcat(*(robot.q[i] - desired.q[i] for i in places))
+        rate = ca.vertcat(*(robot.v[i] - desired.v[i] for i in places))
+        a = ca.vertcat(*(desired.a[i] for i in places)) + self.gains.of(e, rate)
         effort = LeastEffortAllocation.of(robot)
         if not robot.natural:
             return effort.law(robot.mass_matrix @ a + robot.bias, e, self.errors)
@@ -89,11 +88,13 @@ class ComputedTorque(SymbolicController):
 
 
 def _independent(robot: Robot, chosen: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Names of coordinates that, with the closed loops, determine the motion."""
+    """Return names of coordinates that, with the closed loops, determine the motion."""
     names = robot.coordinates.names
     if not robot.natural:
         if chosen is not None:
-            raise ModelError(f"{robot.name} has no closed loops: all its coordinates are independent, leave them out")
+            raise ModelError(
+                f"{robot.name} has no closed loops, so all its coordinates are independent: omit coordinates="
+            )
         return names
     if chosen is None:
         B = robot.input_matrix
@@ -103,7 +104,7 @@ def _independent(robot: Robot, chosen: str | Sequence[str] | None) -> tuple[str,
         if name not in names:
             raise ModelError(unknown_name(f"coordinate of {robot.name}", name, names))
     if len(set(picked)) != len(picked):
-        raise ModelError(f"each coordinate is controlled once, got {', '.join(picked)}")
+        raise ModelError(f"coordinates must differ, got {', '.join(picked)}")
     rows = np.eye(len(names))[[names.index(name) for name in picked]]
     c = robot.coordinates
     free, rank = degrees_of_freedom(robot), 0
@@ -112,8 +113,7 @@ def _independent(robot: Robot, chosen: str | Sequence[str] | None) -> tuple[str,
             rank = max(rank, int(np.linalg.matrix_rank(np.vstack([A, rows]), rtol=RANK)))
     if len(picked) != free or rank < len(names):
         raise ModelError(
-            f"{robot.name} has {free} degree{'s' * (free != 1)} of freedom, which these do not describe: "
-            f"{', '.join(picked) or 'no coordinate'}. Name coordinates= that are independent and as many; it has "
-            f"{', '.join(names)}"
+            f"{robot.name} has {free} degree{'s' * (free != 1)} of freedom, which these coordinates do not determine: "
+            f"{', '.join(picked) or 'none'}. Give coordinates= with {free} independent ones of {', '.join(names)}"
         )
     return picked

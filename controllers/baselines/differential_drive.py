@@ -1,4 +1,4 @@
-"""Differential drive: the axle of a two-wheel robot and the planar motion that its tracking laws follow."""
+"""Differential drive: the axle of a two-wheel robot, and planar motions for its tracking laws."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PARAMETERS = ("wheel_radius", "half_track", "com_offset")
 
 
 def two_wheel_unsupported_reason(robot: Robot) -> str:
-    """Why a robot is none that two torques on two wheels drive, as the end of a sentence; empty if it is one.
+    """Return the reason why two torques on two wheels do not drive a robot, as the end of a sentence; empty if they do.
 
     Args:
-        robot: any.
+        robot: the model.
     """
     names = robot.coordinates.names
     if names[:5] != COORDINATES or not set(PARAMETERS) <= set(robot.parameters.names) or "axle" not in robot.points:
-        return "it is no two-wheel robot, which has coordinates x, y, theta, phi_r, phi_l and a point 'axle'"
+        return "it is not a two-wheel robot, which has coordinates x, y, theta, phi_r, phi_l and a point 'axle'"
     if len(names) > 5:
         if set(robot.coordinates.units[5:]) != {"C"}:
             return f"it has more than the five coordinates of a two-wheel robot: {', '.join(names[5:])}"
         return (
-            "its wheels are driven by motors, whose voltages reach the accelerations only through the currents: build "
+            "its wheels are driven by motors, whose voltages affect the accelerations only through the currents: build "
             "it without motors=, with torques as inputs"
         )
     if robot.u.numel() != 2:
@@ -42,22 +42,22 @@ def require_two_wheels(what: str, robot: Robot) -> None:
     """Raise ModelError unless two torques on two wheels drive the robot.
 
     Args:
-        what: names in the message what needs it.
+        what: name of the object that requires the robot, for the message.
         robot: the model.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"{what} needs a Robot, got {type(robot).__name__}")
+        raise ModelError(f"{what} requires a Robot, got {type(robot).__name__}")
     if reason := two_wheel_unsupported_reason(robot):
-        raise ModelError(f"{what} cannot serve {robot.name}: {reason}")
+        raise ModelError(f"{what} does not support {robot.name}: {reason}")
 
 
 @dataclass(frozen=True, eq=False)
 class Axle:
-    """The middle of the axle, in either form of the robot.
+    """The middle of the axle, in the full or reduced form of the robot.
 
     Attributes:
         robot: the model.
-        place: x, shape (2,) [m].
+        place: position x, shape (2,) [m].
         along: e = (cos θ, sin θ).
         across: n = (−sin θ, cos θ).
         speed: v = e·ẋ [m/s].
@@ -73,10 +73,10 @@ class Axle:
 
     @classmethod
     def of(cls, robot: Robot) -> Axle:
-        """That of a robot.
+        """Return the axle of a robot.
 
         Args:
-            robot: one that :func:`two_wheel_unsupported_reason` has nothing to say against.
+            robot: robot for which :func:`two_wheel_unsupported_reason` is empty.
         """
         c, place = robot.coordinates, robot.points["axle"]
         along = ca.vertcat(ca.cos(c.q[2]), ca.sin(c.q[2]))
@@ -86,17 +86,17 @@ class Axle:
         return cls(robot, place, along, across, speed, turning)
 
     def torques(self, rates: ca.SX) -> ca.SX:
-        """u, shape (2,) [N m], under which (v, ω) change at these rates: (dv/dt, dω/dt) = S M̂ B u + free motion.
+        """Return u, shape (2,) [N m], for given rates of (v, ω): (dv/dt, dω/dt) = S M̂ B u + free motion.
 
         Args:
-            rates: dv/dt [m/s²] and dω/dt [rad/s²], shape (2,).
+            rates: desired dv/dt [m/s²] and dω/dt [rad/s²], shape (2,).
         """
         robot, c = self.robot, self.robot.coordinates
         rows, rest = c.affine_in_acceleration(c.rate(ca.vertcat(self.speed, self.turning)))
         gain = ca.densify(rows @ robot.mobility(robot.input_matrix)[0])  # (2, 2)
-        wanted = rates - rows @ robot.unforced_acceleration[0] - rest
+        desired = rates - rows @ robot.unforced_acceleration[0] - rest
         adjugate = ca.vertcat(ca.horzcat(gain[1, 1], -gain[0, 1]), ca.horzcat(-gain[1, 0], gain[0, 0]))
-        return ca.densify(adjugate @ wanted / (gain[0, 0] * gain[1, 1] - gain[0, 1] * gain[1, 0]))
+        return ca.densify(adjugate @ desired / (gain[0, 0] * gain[1, 1] - gain[0, 1] * gain[1, 0]))
 
 
 Array = NDArray[np.float64]
@@ -104,16 +104,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlanarMotion:
-    """Where the middle of the axle is to be, r(t); heading, speed and turning rate follow from it.
+    """Planned motion r(t) of the middle of the axle; heading, speed and turning rate follow from it.
 
     With ṙ = (ẋ_r, ẏ_r): v_r = ±|ṙ|, θ_r = atan2(±ẏ_r, ±ẋ_r), ω_r = (ẋ_r ÿ_r − ẏ_r ẍ_r)/|ṙ|², plus to drive forwards,
-    minus to drive backwards. Where the motion stands still it has no heading, and the laws say so.
+    minus to drive backwards. Where the motion stands still it has no heading, and the laws raise.
 
     Attributes:
-        robot: the two-wheel robot whose axle it is.
-        place: r, shape (2,) [m], an expression in ``robot.t`` and parameters.
-        parameters: symbols other than the robot's that it uses.
-        backwards: whether it is driven in reverse.
+        robot: the two-wheel robot.
+        place: position r, shape (2,) [m], an expression in ``robot.t`` and parameters.
+        parameters: parameters of r other than the robot's.
+        backwards: True if the robot is driven in reverse.
     """
 
     robot: Robot
@@ -122,20 +122,20 @@ class PlanarMotion:
     backwards: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no motion in the plane.
+        """Check the motion.
 
         Raises:
             ModelError: for another robot, another shape, or an expression in the state or in foreign symbols.
         """
         require_two_wheels("a PlanarMotion", self.robot)
         if not isinstance(self.place, ca.SX) or self.place.shape != (2, 1):
-            raise ModelError(f"a PlanarMotion needs a column of 2 SX expressions [m], got {self.place!r}")
+            raise ModelError(f"a PlanarMotion requires a column of 2 SX expressions [m], got {self.place!r}")
         if not isinstance(self.backwards, bool):
             raise ModelError(f"backwards must be True or False, got {self.backwards!r}")
         self.robot.require_own_symbols("the planned motion", self.place, self.parameters)
         c = self.robot.coordinates
         if ca.depends_on(self.place, ca.vertcat(c.q, c.v, self.robot.u, c.a)):
-            raise ModelError("a PlanarMotion is a function of time and parameters, not of the state or the inputs")
+            raise ModelError("a PlanarMotion must be a function of time and parameters, not of the state or the inputs")
         object.__setattr__(self, "place", ca.densify(self.place))
 
     @property
@@ -150,7 +150,7 @@ class PlanarMotion:
 
     @property
     def speed(self) -> ca.SX:
-        """v_r [m/s], below zero in reverse."""
+        """v_r [m/s], negative in reverse."""
         return self._sign * ca.norm_2(self.velocity)
 
     @property
@@ -166,26 +166,26 @@ class PlanarMotion:
         return (v[0] * a[1] - v[1] * a[0]) / ca.sumsqr(v)
 
     def rate(self, expression: ca.SX) -> ca.SX:
-        """Derivative with respect to time of an expression in time and parameters.
+        """Return the time derivative of an expression in time and parameters.
 
         Args:
-            expression: any shape.
+            expression: the expression, any shape.
         """
         return ca.densify(ca.jtimes(expression, self.robot.t, ca.SX(1)))
 
     def start(
         self, *, t: float = 0.0, ahead: float = 0.0, left: float = 0.0, turned: float = 0.0
     ) -> tuple[Array, Array]:
-        """A state of rolling with the speed and the turning rate planned for a time, at or beside the planned place.
+        """Return a rolling state with the planned speed and turning rate, at or beside the planned position.
 
         Args:
-            t: the time [s].
-            ahead: how far the robot is before its planned place, along the planned heading [m].
-            left: how far it is to the left of it [m].
-            turned: its heading less the planned one [rad].
+            t: time [s].
+            ahead: offset from the planned position along the planned heading [m].
+            left: offset to the left of the planned heading [m].
+            turned: offset from the planned heading [rad].
 
         Returns:
-            q, shape (5,), with the wheels at angle zero, and the robot's velocities, shape (nv,), nominal parameters.
+            q, shape (5,), with the wheels at angle zero, and the velocities, shape (nv,), at nominal parameters.
 
         Raises:
             NotFiniteError: if the motion stands still at that time.
@@ -216,8 +216,8 @@ def require_motion(law: str, motion: object) -> None:
     """Raise ModelError unless a law was given a motion to follow.
 
     Args:
-        law: its name, for the message.
-        motion: what it was given.
+        law: name of the law, for the message.
+        motion: the motion to check.
     """
     if not isinstance(motion, PlanarMotion):
         raise ModelError(

@@ -38,31 +38,31 @@ class CompensatorState:
 
 
 class DynamicFeedbackLinearization(Controller):
-    """The place of the axle obeys d³e/dt³ + 3 ω_c ë + 3 ω_c² ė + ω_c³ e = 0, e = r − x [Oriolo2002]_.
+    """The position of the axle obeys d³e/dt³ + 3 ω_c ë + 3 ω_c² ė + ω_c³ e = 0, e = r − x [Oriolo2002]_.
 
-    Through its wheels the robot has two inputs, dv/dt and dω/dt, of which the second derivative of the place x shows
-    only the first, ẍ = v̇ e_θ + v ω n_θ: as with the kinematic robot of the source, an integrator must come before an
-    input. There it carries the speed; here the speed is a state of the robot, and it carries its acceleration,
-    dv/dt = ξ:
+    Through its wheels the robot has two inputs, dv/dt and dω/dt, of which the second derivative of the position x
+    contains only the first, ẍ = v̇ e_θ + v ω n_θ: as with the kinematic robot of the source, an integrator must precede
+    an input. There its state is the speed; here the speed is a state of the robot, and the integrator's state is its
+    acceleration, dv/dt = ξ:
 
         d³x/dt³ = (dξ/dt − v ω²) e_θ + (2 ξ ω + v dω/dt) n_θ.
 
-    Asking w = d³r/dt³ + 3 ω_c (r̈ − ẍ) + 3 ω_c² (ṙ − ẋ) + ω_c³ (r − x) of it gives dξ/dt = e_θ·w + v ω² and
-    dω/dt = (n_θ·w − 2 ξ ω)/v; the torques follow by inverse dynamics. No motion is left inside: six states, three poles
-    −ω_c for each coordinate. The decoupling is singular at v = 0, where the robot cannot move sideways: below
-    ``slowest`` it raises.
+    Setting it to w = d³r/dt³ + 3 ω_c (r̈ − ẍ) + 3 ω_c² (ṙ − ẋ) + ω_c³ (r − x) gives dξ/dt = e_θ·w + v ω² and
+    dω/dt = (n_θ·w − 2 ξ ω)/v; the torques follow by inverse dynamics. There are no internal dynamics: six states, three
+    poles −ω_c for each coordinate. The decoupling is singular at v = 0, where the robot cannot move sideways: below
+    ``slowest`` the law raises.
 
-    ξ starts as e_θ·r̈, and is then integrated from sample to sample by the trapezoidal rule, which keeps the closed
-    loop to the linear equation but for the square of the sample interval.
+    ξ starts as e_θ·r̈, and is then integrated from sample to sample by the trapezoidal rule, so that the closed loop
+    obeys the linear equation up to the square of the sample interval.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, rate: float = 2.0, slowest: float = 1e-3) -> None:
         """Build the law.
 
         Args:
-            motion: r, three times differentiable.
+            motion: motion r, three times differentiable.
             rate: ω_c [1/s], the parameter ``linearization.rate``.
             slowest: speed below which the law is not used [m/s].
 
@@ -99,17 +99,17 @@ class DynamicFeedbackLinearization(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why this law cannot drive a robot."""
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can."""
         return two_wheel_unsupported_reason(robot)
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The coordinates of e."""
+        """Names of the components of e."""
         return ("x", "y")
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The torques at one tick, with ξ carried on from the last sample.
+        """Return the torques at one tick, with ξ extrapolated from the last sample.
 
         Args:
             t: time [s].
@@ -118,30 +118,31 @@ class DynamicFeedbackLinearization(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
-            SingularProgramError: if the robot hardly moves.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            SingularProgramError: if the robot is slower than ``slowest``.
             NotFiniteError: if a torque is not finite.
         """
         arguments = self.arguments(t, q, v, p)
-        memory = self._remembered()
+        memory = self._compensator_state()
         push = self._start(arguments) if math.isnan(memory.t) else memory.push + (arguments[0] - memory.t) * memory.rate
         torques, speed, _ = self._tick(*arguments, push)
         if abs(float(speed)) < self.slowest:
             raise SingularProgramError(
                 f"at t = {arguments[0]:g}: the axle moves at {float(speed):.3g} m/s. Dynamic feedback linearisation "
-                f"divides by that speed and is not used below {self.slowest:g} m/s: start the robot moving, and plan a "
-                "motion that neither stands still nor turns back"
+                f"divides by that speed and requires at least {self.slowest:g} m/s: start with a moving robot, and "
+                "plan a motion that neither stops nor reverses"
             )
         if not np.isfinite(torques).all():
             raise NotFiniteError(
-                f"at t = {arguments[0]:g}: a torque is not finite: is the motion three times smooth here?"
+                f"at t = {arguments[0]:g}: a torque is not finite: the motion may not be three times differentiable "
+                "here"
             )
         return torques
 
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """The torques; the rows never depend on each other above the slowest speed."""
+        """Return the torques; the rows are independent above the slowest speed."""
         return Observation(self.control(t, q, v, p), np.ones(2), np.ones(2), np.zeros(0))
 
     def deviation(
@@ -152,13 +153,13 @@ class DynamicFeedbackLinearization(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """e = r − x, shape (2,) [m]."""
+        """Return e = r − x, shape (2,) [m]."""
         vector("a", a, self.robot.coordinates.nv)
         return self._tick(*self.arguments(t, q, v, p), 0.0)[2]
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Integrate ξ over the interval that ends with this sample."""
-        arguments, memory = self.arguments(t, q, v, p), self._remembered()
+        arguments, memory = self.arguments(t, q, v, p), self._compensator_state()
         still, slope, _ = map(float, self._extend(*arguments))
         if math.isnan(memory.t):
             push = self._start(arguments)
@@ -167,16 +168,16 @@ class DynamicFeedbackLinearization(Controller):
             push = (memory.push + half * (memory.rate + still)) / (1.0 - half * slope)
         rate = still + slope * push
         if not math.isfinite(rate):
-            raise NotFiniteError(f"at t = {arguments[0]:g}: the planned motion is not three times smooth here")
+            raise NotFiniteError(f"at t = {arguments[0]:g}: the planned motion is not three times differentiable here")
         self.memory = CompensatorState(arguments[0], push, rate)
 
     def reset(self) -> None:
-        """Forget ξ."""
+        """Reset ξ."""
         self.memory = CompensatorState()
 
     def _start(self, arguments: tuple[float, Array, Array, Array]) -> float:
         return float(self._extend(*arguments)[2])
 
-    def _remembered(self) -> CompensatorState:
+    def _compensator_state(self) -> CompensatorState:
         assert isinstance(self.memory, CompensatorState)
         return self.memory

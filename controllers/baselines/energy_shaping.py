@@ -19,7 +19,7 @@ from .lqr import Lqr
 Array = NDArray[np.float64]
 
 REST = 0.01
-"""How near to rest the law is pushed off: |q| and |v| of both joints [rad, rad/s]."""
+"""Largest |q| and |v| of both joints at which the arm counts as hanging at rest [rad, rad/s]."""
 
 
 class EnergyShaping(SymbolicController):
@@ -27,17 +27,17 @@ class EnergyShaping(SymbolicController):
 
     The driven joint, a, is linearized by feedback (collocated), u = (a_a − f_a)/g_a with a = f + g u, and its
     acceleration pumps energy into the passive joint, p, until E reaches that of the upright position, E*. Where the
-    cost-to-go of the :class:`Lqr` is below a level, its law is used instead; from there it must be able to hold the arm
-    within the limits, see :func:`attraction_level`. At the hanging rest, where the law asks for nothing, a torque
-    pushes it off. Limits are kept by :class:`~erugin.controllers.wrappers.Saturation`.
+    cost-to-go of the :class:`Lqr` is below a level, its law is used instead; it must be able to hold the arm from there
+    within the limits, see :func:`attraction_level`. At the hanging rest, where the law vanishes, a constant torque
+    starts the motion. Use :class:`~erugin.controllers.wrappers.Saturation` for limits.
 
     Attributes:
         upright: the regulator that takes over.
-        level: cost-to-go below which it does.
-        driven: place of the driven joint, 0 or 1.
+        level: cost-to-go below which it takes over.
+        driven: index of the driven joint, 0 or 1.
     """
 
-    handles = frozenset({Trait.UNDERACTUATED})
+    supports = frozenset({Trait.UNDERACTUATED})
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class EnergyShaping(SymbolicController):
         energy: float = 1.0,
         name: str = "energy_shaping",
     ) -> None:
-        """Keep the gains.
+        """Build the law.
 
         Args:
             upright: regulator of the goal position, an equilibrium without torque.
             level: cost-to-go below which ``upright`` takes over.
-            push: torque that pushes the arm off where it hangs at rest [N m]; the limit of its input if not given.
+            push: torque that starts the motion from the hanging rest [N m]; the limit of its input if not given.
             hanging: the position in which the arm hangs at rest, shape (2,) [rad].
             stiffness: k_p [1/s²].
             damping: k_d [1/s].
@@ -64,13 +64,13 @@ class EnergyShaping(SymbolicController):
             name: prefix of the gains' names.
 
         Raises:
-            ModelError: for an arm that is not one of two joints with one drive, a level that is not greater than zero,
-                or a push of nothing, beyond the limit, or not given where there is none.
+            ModelError: for an arm that does not have two joints and one drive, a level that is not positive, a push
+                that is zero or beyond the limit, or no push for an input without limit.
             ParameterError: for a negative gain, or an energy gain that is not greater than zero.
             ShapeError: for a wrong shape.
         """
         if not isinstance(upright, Lqr):
-            raise ModelError(f"upright must be an Lqr, which takes over at the top, got {type(upright).__name__}")
+            raise ModelError(f"upright must be an Lqr of the goal position, got {type(upright).__name__}")
         self.check_supported(upright.robot)
         self.robot, self.upright = upright.robot, upright
         self.level = positive("level", level)
@@ -78,7 +78,7 @@ class EnergyShaping(SymbolicController):
         self._hanging = vector("hanging", hanging, 2)
         if np.abs(upright.linearization.u).max() > 1e-9:
             raise ModelError(
-                f"the goal of energy shaping needs no torque, but {self.robot.input_names[0]} must be "
+                f"energy shaping requires a goal without torque, but {self.robot.input_names[0]} must be "
                 f"{upright.linearization.u[0]:.4g} to hold {upright.linearization.q.tolist()}"
             )
         self.driven = _driven_joint(self.robot)
@@ -91,22 +91,22 @@ class EnergyShaping(SymbolicController):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """As for every controller, and for arms other than of two joints with a drive at one of them.
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        if reason := super().refusal(robot):
+        if reason := super().unsupported_reason(robot):
             return reason
         c = robot.coordinates
         angles = all(unit in ("rad", "") for unit in c.units)
         if (c.nv, robot.u.numel()) != (2, 1) or not angles or _driven_joint(robot) < 0:
-            return "it is no arm of two joints, in relative angles, with a drive at one of them"
+            return "it is not an arm of two joints, in relative angles, with a drive at one of them"
         return ""
 
     def build_law(self) -> Law:
-        """The swing-up, the push off from rest, and the regulator at the top, as one expression."""
+        """Build swing-up, start from rest and upright regulator as one expression."""
         robot, c = self.robot, self.robot.coordinates
         a, passive = self.driven, 1 - self.driven
         goal = ca.SX(ca.DM(self.upright.linearization.q))
@@ -115,8 +115,8 @@ class EnergyShaping(SymbolicController):
         excess = total - ca.substitute(total, state, ca.vertcat(goal, ca.SX.zeros(2)))
         error = _wrapped(c.q[a] - goal[a])
         k_p, k_d, k_e = (self._gains.symbols[i] for i in range(3))
-        wanted = -k_p * error - k_d * c.v[a] + k_e * c.v[passive] * excess
-        u = (wanted - robot.unforced_acceleration[0][a]) / robot.mobility(robot.input_matrix)[0][a]
+        desired = -k_p * error - k_d * c.v[a] + k_e * c.v[passive] * excess
+        u = (desired - robot.unforced_acceleration[0][a]) / robot.mobility(robot.input_matrix)[0][a]
         away = [_wrapped(c.q[i] - float(self._hanging[i])) for i in range(2)] + [c.v[0], c.v[1]]
         rests = _all_within(away, REST)
         swing = ca.if_else(rests, self._push, u)
@@ -132,14 +132,14 @@ def _pushing(robot: Robot, push: float | None) -> float:
     if torque == 0.0 or abs(torque) > limit:
         allowed = "other than zero" if np.isinf(limit) else f"other than zero and at most {limit:g}"
         raise ModelError(
-            f"push is the torque of {name} that ends the rest of {robot.name} as it hangs: give one {allowed}, got "
-            f"{push!r}"
+            f"push, the torque of {name} that starts the motion of {robot.name} from its hanging rest, must be "
+            f"{allowed}, got {push!r}"
         )
     return torque
 
 
 def _driven_joint(robot: Robot) -> int:
-    """Place of the one joint that the input turns; −1 if there is none or more."""
+    """Return the index of the joint that the input drives; −1 unless there is exactly one."""
     entries = ca.sparsify(robot.input_matrix)
     turned = [i for i in range(robot.coordinates.nv) if not entries[i, 0].is_zero()]
     return turned[0] if len(turned) == 1 else -1

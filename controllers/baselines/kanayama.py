@@ -16,13 +16,13 @@ from .differential_drive import Axle, PlanarMotion, require_motion, two_wheel_un
 
 GAINS: tuple[str, ...] = ("along", "across", "heading", "torque")
 INNER = 5.0
-"""How many times faster than the motion the speeds are made to follow what the kinematics asks for."""
+"""Ratio of the rate of the speed loop to that of the motion."""
 
 
 class Kanayama(SymbolicController):
-    """Tracking in the robot's own axes [Kanayama1990]_, backstepped into dynamics [FierroLewis1997]_.
+    """Tracking in the robot's frame [Kanayama1990]_, backstepped into dynamics [FierroLewis1997]_.
 
-    With the error (x_e, y_e) = Rᵀ(θ)(r − x), θ_e = θ_r − θ, the speeds asked for are
+    With the error (x_e, y_e) = Rᵀ(θ)(r − x), θ_e = θ_r − θ, the desired speeds are
 
         v_c = v_r cos θ_e + K_x x_e,    ω_c = ω_r + v_r (K_y y_e + K_θ sin θ_e),
 
@@ -35,21 +35,21 @@ class Kanayama(SymbolicController):
     those of s² + v_r K_θ s + v_r² K_y, and −K twice; :meth:`critically_damped` sets the gains. In reverse, v_r < 0, the
     gains K_y and K_θ act with the sign that keeps these poles.
 
-    The model is exact here: torques, masses and the offset of the centre of mass are all compensated for, in the full
-    and in the reduced form of the robot alike. Angles may have turned any number of times.
+    The model is compensated exactly: torques, masses and the offset of the centre of mass, in the full and in the
+    reduced form of the robot. Angles may differ by any number of turns.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, along: float, across: float, heading: float, torque: float) -> None:
         """Build the law; its gains are the parameters ``kanayama.along`` and so on.
 
         Args:
-            motion: what is followed; it must not stand still.
+            motion: motion to follow; it must not stand still.
             along: K_x [1/s].
             across: K_y [1/m²].
             heading: K_θ [1/m].
-            torque: K [1/s], of the speeds.
+            torque: K of the speeds [1/s].
 
         Raises:
             ModelError: for a robot that two torques on two wheels do not drive.
@@ -65,14 +65,14 @@ class Kanayama(SymbolicController):
 
     @classmethod
     def critically_damped(cls, motion: PlanarMotion, *, rate: float, speed: float, torque: float | None = None) -> Self:
-        """Gains for one rate ω: all poles of the kinematics at −ω where the motion is straight at the given speed.
+        """Build the law with gains for one rate ω: all kinematic poles at −ω for a straight motion of the given speed.
 
         K_x = ω, K_y = ω²/v², K_θ = 2 ω/v, the rule K_θ² = 4 K_y of [Kanayama1990]_; K = 5 ω.
 
         Args:
-            motion: what is followed.
+            motion: motion to follow.
             rate: ω [1/s].
-            speed: v, a usual speed of the motion [m/s].
+            speed: v, a typical speed of the motion [m/s].
             torque: K [1/s]; 5 ω if not given.
 
         Raises:
@@ -83,12 +83,12 @@ class Kanayama(SymbolicController):
         return cls(motion, along=omega, across=(omega / v) ** 2, heading=2 * omega / v, torque=inner)
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why this law cannot drive a robot."""
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can."""
         return two_wheel_unsupported_reason(robot)
 
     def build_law(self) -> Law:
-        """The law as expressions."""
+        """Build the law as expressions."""
         c, axle, motion = self.robot.coordinates, Axle.of(self.robot), self.motion
         away = motion.place - axle.place
         x_e, y_e = ca.dot(axle.along, away), ca.dot(axle.across, away)
@@ -96,10 +96,10 @@ class Kanayama(SymbolicController):
         K_x, K_y, K_theta, K = ca.vertsplit(self._gains.symbols)
         v_r = motion.speed
         turning = motion.turning + v_r * K_y * y_e + ca.fabs(v_r) * K_theta * ca.sin(off)
-        asked = ca.vertcat(v_r * ca.cos(off) + K_x * x_e, turning)
+        desired = ca.vertcat(v_r * ca.cos(off) + K_x * x_e, turning)
         speeds = ca.vertcat(axle.speed, axle.turning)
-        output = axle.torques(c.rate(asked) + K * (asked - speeds))
-        # A robot that is to stand still cannot be steered across: that row vanishes with the planned speed.
+        output = axle.torques(c.rate(desired) + K * (desired - speeds))
+        # A robot that stands still cannot be steered sideways: that row vanishes with the planned speed.
         pivots = ca.vertcat(1, v_r**2, 1)
         errors = ca.vertcat(x_e, y_e, ca.atan2(ca.sin(off), ca.cos(off)))
         return Law(output, errors, pivots, ca.fmin(1, pivots), ("along", "across", "heading"), DEPENDENT)

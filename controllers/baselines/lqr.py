@@ -28,14 +28,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BrysonWeights:
-    """Q = diag(1/e²) and R = diag(1/f²), so that each allowance costs the same when it is used up, [BrysonHo1975]_.
+    """Q = diag(1/e²) and R = diag(1/f²), so that each allowed deviation has the same cost, [BrysonHo1975]_.
 
     Attributes:
-        errors: allowed deviation of coordinates and velocities by name [their units]; of those that are not named,
-            ``otherwise``.
-        efforts: allowed change of inputs by name [their units]; of those that are not named, ``effort``.
-        otherwise: allowed deviation where none is given.
-        effort: allowed change of an input where none is given.
+        errors: allowed deviation of coordinates and velocities by name [their units]; ``otherwise`` for others.
+        efforts: allowed change of inputs by name [their units]; ``effort`` for others.
+        otherwise: allowed deviation of states that are not named.
+        effort: allowed change of inputs that are not named.
 
     Raises:
         ModelError: for an allowance that is not greater than zero.
@@ -51,8 +50,8 @@ class BrysonWeights:
         for name in ("errors", "efforts"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ModelError(
-                    f"{name} are allowances by name, such as {{'q1': 0.1}}, got {getattr(self, name)!r}; one number "
-                    "for all goes into otherwise= or effort="
+                    f"{name} must be allowed values by name, such as {{'q1': 0.1}}, got {getattr(self, name)!r}; use "
+                    "otherwise= or effort= for one number for all"
                 )
             values = {key: positive(f"allowance of {key!r}", value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, MappingProxyType(values))
@@ -61,28 +60,28 @@ class BrysonWeights:
 
     @staticmethod
     def require(weights: object) -> BrysonWeights:
-        """The argument, if it is Weights.
+        """Return the argument if it is BrysonWeights.
 
         Args:
-            weights: what was given as such.
+            weights: the argument to check.
 
         Raises:
-            ModelError: if it is something else.
+            ModelError: for another type.
         """
         if not isinstance(weights, BrysonWeights):
-            raise ModelError(f"weights must be Weights of what deviations and inputs are allowed, got {weights!r}")
+            raise ModelError(f"weights must be BrysonWeights, got {weights!r}")
         return weights
 
     def of(self, line: Linearization | LinearizedMotion) -> tuple[Array, Array]:
-        """Q, shape (n, n), of the states of a linearization and R, shape (nu, nu).
+        """Return Q, shape (n, n), for the states of a linearization and R, shape (nu, nu).
 
         Dependent coordinates do not count: name the independent ones.
 
         Args:
-            line: with the names of its states and inputs.
+            line: linearization with the names of its states and inputs.
 
         Raises:
-            ModelError: for a name that is not among them.
+            ModelError: for a name that is not one of them.
         """
         return (
             _diagonal("state", self.errors, self.otherwise, line.states),
@@ -102,18 +101,18 @@ class Lqr(SymbolicController):
 
     ξ are the deviations of as many coordinates and velocities as the natural constraints leave free. K = R⁻¹BᵀP with
     AᵀP + PA − PBR⁻¹BᵀP + Q = 0 comes from ``control.lqr``; its entries are parameters of the law. The weights follow
-    from what may be, by Bryson's rule. The law is linear: limits are kept by
-    :class:`~erugin.controllers.wrappers.Saturation`.
+    from allowed deviations by Bryson's rule. The law is linear: use
+    :class:`~erugin.controllers.wrappers.Saturation` for limits.
 
     Attributes:
         linearization: A, B and the states ξ at the equilibrium.
-        weights: what Q and R were made of.
+        weights: allowed deviations that define Q and R.
         gain: K at the nominal parameters, shape (nu, n).
         cost: P, shape (n, n): ξᵀPξ is the least cost from ξ on.
-        poles: of the closed loop, A − B K [1/s], n of them.
+        poles: poles of the closed loop, A − B K [1/s], n of them.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.UNDERACTUATED, Trait.OVERACTUATED, Trait.SINGULAR_INERTIA})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.UNDERACTUATED, Trait.OVERACTUATED, Trait.SINGULAR_INERTIA})
 
     def __init__(
         self,
@@ -132,15 +131,15 @@ class Lqr(SymbolicController):
             robot: the model.
             q: coordinates of an equilibrium, shape (nq,).
             u: inputs that hold it, shape (nu,); found if not given.
-            weights: what deviations and inputs are allowed, in their own units.
-            turns: names of angles of which whole turns do not count.
+            weights: allowed deviations of states and inputs, in their units.
+            turns: names of angles that are compared modulo a whole turn.
             p: the robot's parameters at which the gains are computed: nominal, overridden by name, or the whole vector.
             name: prefix of the gains' names.
 
         Raises:
-            NoEquilibriumError: if the inputs cannot hold q; it says which joint lacks how much.
-            ModelError: for a robot that the law is not made for, inputs beyond ``robot.limits``, unknown angles, or a
-                robot that no feedback stabilizes; it says which mode is out of reach.
+            NoEquilibriumError: if the inputs cannot hold q; the message gives the missing forces.
+            ModelError: for a robot that the law does not support, inputs beyond ``robot.limits``, unknown angles, or a
+                robot that no feedback stabilizes; the message gives the uncontrollable eigenvalues.
         """
         self.check_supported(robot)
         self.robot = robot
@@ -160,7 +159,7 @@ class Lqr(SymbolicController):
 
     @property
     def deviations(self) -> ca.SX:
-        """ξ as expressions in q and v, shape (n,); angles within half a turn where whole turns do not count."""
+        """ξ as expressions in q and v, shape (n,); angles in ``turns`` are within half a turn."""
         line, c = self.linearization, self.robot.coordinates
         at: list[float] = [*line.q.tolist(), *line.v.tolist()]
         x, names = ca.vertcat(c.q, c.v), (*c.names, *("" for _ in range(c.nv)))
@@ -172,12 +171,12 @@ class Lqr(SymbolicController):
 
     @property
     def cost_to_go(self) -> ca.SX:
-        """ξᵀPξ as an expression in q and v: the cost from there on, as far as the linearization goes."""
+        """ξᵀPξ as an expression in q and v: the cost from this state on, for the linearized robot."""
         xi = self.deviations
         return xi.T @ ca.SX(ca.DM(self.cost)) @ xi
 
     def build_law(self) -> Law:
-        """u = u₀ − K ξ."""
+        """Build u = u₀ − K ξ."""
         rows, columns = self.gain.shape
         K = ca.reshape(self._gains.symbols, columns, rows).T
         xi = self.deviations
@@ -186,7 +185,7 @@ class Lqr(SymbolicController):
 
 
 def wrapping_angles(robot: Robot, angles: Sequence[str]) -> tuple[str, ...]:
-    """Names of angles of which whole turns do not count, checked.
+    """Check the names of angles that are compared modulo a whole turn, and return them.
 
     Args:
         robot: the model.
@@ -208,35 +207,35 @@ def require_within_effort(robot: Robot, needed: Array, purpose: str) -> None:
     Args:
         robot: the model.
         needed: inputs, shape (nu,).
-        purpose: what they are needed for, for the message.
+        purpose: purpose of the inputs, for the message.
     """
     for name, bound, value in zip(robot.input_names, robot.limits.effort, needed, strict=True):
         if abs(value) > bound * (1.0 + 1e-9):
             raise ModelError(
                 f"{robot.name}: {name} must be {value:.4g} to {purpose}, beyond the {bound:g} that its limits allow: "
-                "ask for less, or give the robot other limits"
+                "use a less demanding goal, or give the robot other limits"
             )
 
 
 def solve_lqr(
     line: Linearization, weights: tuple[Array, Array], owner: str
 ) -> tuple[Array, Array, NDArray[np.complex128]]:
-    """K, P and the closed loop's poles from ``control.lqr``.
+    """Return K, P and the closed loop's poles from ``control.lqr``.
 
     Args:
-        line: A and B.
+        line: linearization with A and B.
         weights: Q, shape (n, n), and R, shape (nu, nu).
         owner: name of the robot, for messages.
 
     Raises:
-        ModelError: if no feedback stabilizes A, B; it says which mode the inputs do not reach.
+        ModelError: if no feedback stabilizes A, B; the message gives the uncontrollable eigenvalues.
     """
-    # It has no types.
+    # The package has no type annotations.
     solve: Any = importlib.import_module("control").lqr
     if out := unstabilizable_eigenvalues(line.A, line.B):
         raise ModelError(
             f"no feedback of its inputs stabilizes {owner} at this equilibrium: they do not reach the modes with the "
-            f"eigenvalues {', '.join(f'{value:.4g}' for value in out)} 1/s. Add a drive or damping, or take another "
+            f"eigenvalues {', '.join(f'{value:.4g}' for value in out)} 1/s. Add a drive or damping, or use another "
             "position"
         )
     try:
@@ -251,11 +250,11 @@ def solve_lqr(
 
 
 def unstabilizable_eigenvalues(A: Array, B: Array) -> list[complex]:
-    """Eigenvalues of A that do not decay and that B does not reach, by the test of Popov, Belevitch and Hautus.
+    """Return eigenvalues of A that do not decay and that B does not reach, by the Popov–Belevitch–Hautus test.
 
     Args:
-        A: shape (n, n).
-        B: shape (n, nu).
+        A: state matrix, shape (n, n).
+        B: input matrix, shape (n, nu).
     """
     found: list[complex] = []
     size = max(1.0, float(np.abs(A).max(initial=0.0)))
@@ -270,37 +269,37 @@ def unstabilizable_eigenvalues(A: Array, B: Array) -> list[complex]:
 
 
 BACK = 1e-2
-"""Share of the level below which V must have fallen for a state to count as brought back."""
+"""Share of the level below which V must fall for a state to count as attracted."""
 
 
 def attraction_level(
     lqr: Lqr, *, duration: float = 3.0, step: float = 2e-3, samples: int = 100, seed: int = 0, largest: float = 1e3
 ) -> float:
-    """The level ρ such that every sampled state with V = ξᵀPξ = ρ comes back, u cut off at ``robot.limits.effort``.
+    """Find the level ρ at which all sampled states with V = ξᵀPξ = ρ return, with u limited to ``robot.limits.effort``.
 
     States are drawn at random on the level and simulated with the nonlinear closed loop; the level is found by
-    bisection to a twentieth. What lies between the samples is not looked at, so that this is an estimate of the region
-    of attraction and no proof: take a share of it.
+    bisection to a twentieth. States between the samples are not checked, so this is an estimate of the region of
+    attraction and not a proof: use a share of it.
 
     Args:
-        lqr: of a robot without natural constraints and in velocities v = q̇.
+        lqr: regulator of a robot without natural constraints and in velocities v = q̇.
         duration: time in which V must fall to a hundredth [s].
-        step: of the Runge–Kutta method [s].
+        step: step of the Runge–Kutta method [s].
         samples: number of states on each level.
-        seed: of their directions.
-        largest: level up to which it is looked.
+        seed: seed of their directions.
+        largest: largest level tried.
 
     Raises:
-        ModelError: for a robot with natural constraints, numbers out of range, or a regulator that brings nothing back.
+        ModelError: for a robot with natural constraints, numbers out of range, or if no level is attracted.
     """
     robot = lqr.robot
     if robot.natural:
-        raise ModelError(f"{robot.name}: states are drawn freely, which its natural constraints do not allow")
+        raise ModelError(f"attraction_level requires a robot without natural constraints, which {robot.name} has")
     span, h, top = positive("duration", duration), positive("step", step), positive("largest", largest)
     if samples < 1:
-        raise ModelError(f"at least one sample is needed, got {samples}")
+        raise ModelError(f"at least one sample is required, got {samples}")
     line, fall = lqr.linearization, _fall(lqr, h, step_count(span, h))
-    with require_memory(3.0 * samples * len(line.states), f"{samples:,} states on a level", "take fewer samples"):
+    with require_memory(3.0 * samples * len(line.states), f"{samples:,} states on a level", "use fewer samples"):
         directions = np.random.default_rng(whole("seed", seed, 0)).normal(size=(samples, len(line.states)))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     # On V = ρ: ξ = √ρ L⁻ᵀ w with P = L Lᵀ and |w| = 1.
@@ -315,7 +314,7 @@ def attraction_level(
         return top
     low = 1e-6 * top
     if not holds(low):
-        raise ModelError(f"the regulator of {robot.name} does not even bring back states with V = {low:.3g}")
+        raise ModelError(f"under the regulator of {robot.name} not even states with V = {low:.3g} return")
     high = top
     while high / low > 1.05:
         middle = float(np.sqrt(low * high))
@@ -324,7 +323,7 @@ def attraction_level(
 
 
 def _fall(lqr: Lqr, step: float, steps: int) -> Callable[[Array], float]:
-    """V after some steps from a state; infinite where the motion diverges."""
+    """Return the function from a state to V after some steps; infinite where the motion diverges."""
     robot, c = lqr.robot, lqr.robot.coordinates
     x, p = ca.vertcat(c.q, c.v), lqr.parameters.symbols
     effort = ca.SX(ca.DM(robot.limits.effort))

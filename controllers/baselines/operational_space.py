@@ -1,4 +1,4 @@
-"""Operational-space control: a point or another task moves as a linear equation says, the rest of the arm as it can."""
+"""Operational-space control: the error of a point or another task obeys a linear equation."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class OperationalSpace(SymbolicController):
 
     Λ = (J M̂ Jᵀ)⁻¹ is the inertia of the task, J̄ = M̂ Jᵀ Λ its dynamically consistent inverse, a₀ the acceleration
     without inputs and M̂ the mobility, M⁻¹ where there are no natural constraints; then J a₀ = −J M⁻¹ h, and the law is
-    Khatib's with μ and p in h. ẍ* = ẍ_d − C ė − K e with e = x − x_d, so that ë + C ė + K e = 0. What is left of the
-    arm is drawn to a posture by τ₀ = h + M a*, a* = −ω² (q − q_p) − 2 ω v, whose part in the law does nothing to the
+    Khatib's with μ and p in h. ẍ* = ẍ_d − C ė − K e with e = x − x_d, so that ë + C ė + K e = 0. The remaining degrees
+    of freedom are drawn to a posture by τ₀ = h + M a*, a* = −ω² (q − q_p) − 2 ω v, whose projection does not affect the
     task: J M̂ (1 − Jᵀ J̄ᵀ) τ₀ = 0.
 
-    Where rows of J depend on each other, as for an arm stretched out, Λ does not exist and the law says so.
+    Where rows of J depend on each other, as for an arm stretched out, Λ does not exist and the law is singular.
 
-    By the tuning rule K = ω² and C = 2 ω, in the task as in the posture.
+    By the tuning rule K = ω² and C = 2 ω, for the task and for the posture.
 
     Attributes:
         task: x, shape (m,).
         target: x_d, shape (m,).
         posture: q_p, shape (nq,); None if the rest is only damped.
         gains: K [1/s²] and C [1/s] of the task.
-        rest: the same of the posture.
+        rest: gains of the posture.
         task_rows: the force of the task.
         null_force: (1 − Jᵀ J̄ᵀ) τ₀, shape (nv,).
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,
@@ -63,15 +63,16 @@ class OperationalSpace(SymbolicController):
             target: x_d, expressions in ``robot.t`` and ``parameters``, or numbers, shape (m,).
             rate: ω of the task [1/s]; 10 if no gains are given.
             stiffness: K in place of a rate, greater than zero, shape (m,) [1/s²].
-            damping: C likewise, shape (m,) [1/s].
-            posture: q_p that the rest is drawn to, shape (nq,); it is only damped if not given.
+            damping: C in place of a rate, greater than zero, shape (m,) [1/s].
+            posture: q_p of the remaining degrees of freedom, shape (nq,); they are only damped if not given.
             posture_rate: ω of the posture [1/s]; 10 if not given.
-            parameters: symbols other than the robot's in task and target.
+            parameters: parameters of task and target other than the robot's.
             name: prefix of the gains' parameters.
 
         Raises:
-            ModelError: for a robot that the law is not made for, a task that is no function of position, more rows than
-                inputs, gains that are not positive, or a posture where velocities are not the rates of coordinates.
+            ModelError: for a robot that the law does not support, a task that is not a function of position, more rows
+                than inputs, gains that are not positive, or a posture for a robot whose velocities are not the rates of
+                its coordinates.
             ShapeError: for gains or a posture of a wrong shape.
         """
         self.check_supported(robot)
@@ -83,7 +84,10 @@ class OperationalSpace(SymbolicController):
         self.posture = None
         if posture is not None:
             if not c.are_rates:
-                raise ModelError(f"no posture can be held where velocities are not the rates of coordinates: {c.names}")
+                raise ModelError(
+                    f"posture= requires velocities that are the rates of the coordinates, which those of {robot.name} "
+                    "are not"
+                )
             self.posture = vector(f"posture of {name!r}", posture, c.nq)
             self.posture.setflags(write=False)
         self.gains = PdGains.read(name, tuple(map(str, range(rows))), rate, stiffness, damping)
@@ -95,12 +99,12 @@ class OperationalSpace(SymbolicController):
         theta, drift = c.affine_in_acceleration(c.rate(speed))
         self.task_rows = RowForce.of(robot, theta, self.gains.of(error, speed) - drift, one_unit=True)
         away = ca.SX.zeros(c.nv) if self.posture is None else robot.q - ca.SX(ca.DM(self.posture))
-        wanted = robot.bias + robot.mass_matrix @ self.rest.of(away, robot.v)
-        self.null_force = wanted - theta.T @ self.task_rows.factor.solve(self.task_rows.reach.T @ wanted)
+        desired = robot.bias + robot.mass_matrix @ self.rest.of(away, robot.v)
+        self.null_force = desired - theta.T @ self.task_rows.factor.solve(self.task_rows.reach.T @ desired)
         self._error = ca.densify(error)
 
     def build_law(self) -> Law:
-        """The task's force and that of the rest."""
+        """Build the forces of task and posture."""
         rows = self.task_rows
         return LeastEffortAllocation.of(self.robot).law(rows.force + self.null_force, self._error, self._names, rows)
 

@@ -1,4 +1,4 @@
-"""Gains of second-order error equations, from one rate or given one by one: the tuning rule in code."""
+"""Gains of second-order error equations, from one rate by the tuning rule, or given explicitly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..reference import Reference
 Array = NDArray[np.float64]
 
 RATE = 10.0
-"""ω of every law whose rate is not given [1/s]; the α of :class:`~erugin.constraints.Baumgarte`."""
+"""Default rate ω [1/s]; the α of :class:`~erugin.constraints.Baumgarte`."""
 
 SPAN = 10.0
 """Time over which inertias are averaged along a reference [s]."""
@@ -31,7 +31,7 @@ class PdGains:
     Attributes:
         stiffness: K, shape (m,).
         damping: C, shape (m,).
-        parameters: what they are made of: the rate, or every K and C.
+        parameters: the rate, or every K and C.
     """
 
     stiffness: ca.SX
@@ -48,11 +48,11 @@ class PdGains:
         damping: ArrayLike | None,
         inertia: Array | None = None,
     ) -> PdGains:
-        """K = ω² m and C = 2 ω m, both poles at −ω, or the given numbers.
+        """Return K = ω² m and C = 2 ω m, both poles at −ω, or the given numbers.
 
         Args:
             name: prefix of the parameters ``name.rate``, or ``name.stiffness_q1`` and ``name.damping_q1``.
-            errors: name of each error, m of them.
+            errors: names of the errors, m of them.
             rate: ω [1/s]; :data:`RATE` if nothing is given.
             stiffness: K in place of a rate, shape (m,).
             damping: C in place of a rate, shape (m,).
@@ -77,7 +77,7 @@ class PdGains:
                 own, weight = Parameters.collect([own, masses]), masses.symbols
             return cls(omega**2 * weight, 2 * omega * weight, own)
         if stiffness is None or damping is None or rate is not None:
-            raise ModelError(f"gains of {name!r}: give a rate, or both stiffness and damping")
+            raise ModelError(f"gains of {name!r}: give either a rate, or both stiffness and damping")
         chosen: dict[str, float] = {}
         for kind, given in (("stiffness", stiffness), ("damping", damping)):
             numbers = vector(f"{kind} of {name!r}", given, len(errors))
@@ -93,7 +93,7 @@ class PdGains:
         )
 
     def of(self, error: ca.SX, rate: ca.SX) -> ca.SX:
-        """−C ė − K e, shape (m,).
+        """Return −C ė − K e, shape (m,).
 
         Args:
             error: e, shape (m,).
@@ -103,11 +103,11 @@ class PdGains:
 
 
 def mean_inertia(reference: Reference, span: float = SPAN) -> Array:
-    """The diagonal of M, averaged along a reference, at nominal parameters, shape (nv,).
+    """Return the diagonal of M, averaged along a reference, at nominal parameters, shape (nv,).
 
     Args:
-        reference: where the robot is to be.
-        span: from t = 0 [s].
+        reference: the reference.
+        span: time from t = 0 over which it is averaged [s].
 
     Raises:
         ModelError: if a number is not greater than zero.
@@ -121,7 +121,7 @@ def mean_inertia(reference: Reference, span: float = SPAN) -> Array:
     mean = (rows[1:] + rows[:-1]).mean(axis=0) / 2
     if not (mean > 0.0).all():
         raise ModelError(
-            f"the inertias of {robot.name} along the reference are {mean}: a gain in proportion to them needs numbers "
-            "greater than zero; give stiffness and damping"
+            f"the mean inertias of {robot.name} along the reference are {mean}, but gains in proportion to them "
+            "require positive ones: give stiffness and damping"
         )
     return np.asarray(mean, dtype=np.float64)

@@ -17,10 +17,10 @@ from .pd_gains import SPAN, PdGains, mean_inertia
 class PDGravity(SymbolicController):
     """B u = ∂V/∂q − K (q − q_d) − C (v − v_d), up to natural reactions [TakegakiArimoto1981]_.
 
-    About a position at rest T + V_d with V_d = ½ (q − q_d)ᵀ K (q − q_d) is a Lyapunov function: its rate is −vᵀ C v
-    less what the robot itself dissipates, so that q → q_d from anywhere. A reference that moves is followed with an
-    error of the order of M a_d / K. With ``feedforward`` M a_d + C(q, v) v_d and what v_d dissipates are added, with
-    Christoffel's C, and it is followed without error, from anywhere too [PadenPanja1988]_.
+    For a constant position T + V_d with V_d = ½ (q − q_d)ᵀ K (q − q_d) is a Lyapunov function: its rate is −vᵀ C v
+    less the robot's dissipation, so that q → q_d from any state. A moving reference is followed with an error of the
+    order of M a_d / K. With ``feedforward`` M a_d + C(q, v) v_d and the dissipation at v_d are added, with
+    Christoffel's C, and it is followed without error, also from any state [PadenPanja1988]_.
 
     By the tuning rule K_i = ω² m_i and C_i = 2 ω m_i, with m_i the diagonal of M averaged along the reference.
 
@@ -29,7 +29,7 @@ class PDGravity(SymbolicController):
         gains: K and C.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
 
     def __init__(
         self,
@@ -47,16 +47,17 @@ class PDGravity(SymbolicController):
 
         Args:
             robot: the model.
-            reference: what its coordinates are to do.
+            reference: motion of its coordinates to follow.
             rate: ω [1/s]; 10 if no gains are given.
             stiffness: K in place of a rate, greater than zero, shape (nv,) [N m/rad or N/m].
-            damping: C likewise, shape (nv,) [N m s/rad or N s/m].
-            feedforward: whether the forces of the reference's own motion are added.
+            damping: C in place of a rate, greater than zero, shape (nv,) [N m s/rad or N s/m].
+            feedforward: True to add the forces of the reference motion.
             span: time from t = 0 over which the inertias are averaged [s].
             name: prefix of the gains' parameters.
 
         Raises:
-            ModelError: for a robot that the law is not made for, the reference of another one, or gains that are not.
+            ModelError: for a robot that the law does not support, the reference of another robot, or gains that are not
+                positive.
             ShapeError: for gains of a wrong shape.
         """
         self.check_supported(robot)
@@ -67,22 +68,22 @@ class PDGravity(SymbolicController):
         self.parameters = Parameters.collect([robot.parameters, reference.parameters, self.gains.parameters])
 
     def build_law(self) -> Law:
-        """Gravity, springs and the error's pull."""
-        robot, wanted = self.robot, self.reference
-        e = robot.q - wanted.q
-        rate = robot.v - wanted.v
+        """Build the forces of gravity, springs and feedback."""
+        robot, desired = self.robot, self.reference
+        e = robot.q - desired.q
+        rate = robot.v - desired.v
         force = self.gains.of(e, rate)
         if self.feedforward:
-            # h(q, v_d) holds C(q, v_d) v_d, and C(q, v) v_d = C(q, v_d) v_d + C(q, ė) v_d.
-            bias = ca.substitute(robot.bias, robot.v, wanted.v)
-            force += robot.mass_matrix @ wanted.a + bias + _coriolis(robot, rate, wanted.v)
+            # h(q, v_d) contains C(q, v_d) v_d, and C(q, v) v_d = C(q, v_d) v_d + C(q, ė) v_d.
+            bias = ca.substitute(robot.bias, robot.v, desired.v)
+            force += robot.mass_matrix @ desired.a + bias + _coriolis(robot, rate, desired.v)
         else:
             force += ca.gradient(robot.potential_energy, robot.q)
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)
 
 
 def _coriolis(robot: Robot, one: ca.SX, two: ca.SX) -> ca.SX:
-    """C(q, one) two with Christoffel's C: half the mixed derivative of h along two velocities, at rest."""
+    """Return C(q, one) two with Christoffel's C: half the mixed derivative of h along two velocities, at rest."""
     first, second = ca.SX.sym("first"), ca.SX.sym("second")
     bias = ca.substitute(robot.bias, robot.v, first * one + second * two)
     mixed = ca.jtimes(ca.jtimes(bias, first, ca.SX(1)), second, ca.SX(1))

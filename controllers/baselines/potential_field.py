@@ -1,4 +1,4 @@
-"""An artificial potential: a goal attracts, obstacles repel, and damping takes the energy out."""
+"""An artificial potential: a goal attracts, obstacles repel, and damping dissipates energy."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..traits import Trait
 from .pd_gains import RATE
 
 STEEPEST = 0.1
-"""Share of the clearance below which the repulsion grows no more."""
+"""Share of the clearance below which the repulsion stays constant."""
 
 
 class PotentialField(SymbolicController):
     """B u = ∂V/∂q − ∂U/∂q − 2 ω M v, with U = U_g(x − x_g) + Σ U_r(ρ), up to natural reactions [Khatib1986]_.
 
-    U_g = m ω² d (√(d² + |x − x_g|²) − d) with d = 2 c/ω pulls like a spring near the goal and, farther off, with the
+    U_g = m ω² d (√(d² + |x − x_g|²) − d) with d = 2 c/ω acts like a spring near the goal and, farther away, with the
     constant force that drives a mass m at the cruise speed c. U_r = ½ η (1/ρ − 1/ρ₀)² within the reach ρ₀ of a
     boundary, FIRAS in [Khatib1986]_, with ρ the obstacle's function at a point of the robot, positive outside;
-    below a tenth of the clearance it goes on straight, and so pushes out of the obstacle too.
+    below a tenth of the clearance it is continued linearly, so that it also pushes out of the obstacle.
 
-    T + U never grows where nothing moves but the robot, so that it comes to rest; at the goal if U has no other
-    minimum, which the sum of the two may have. By the tuning rule η is such that a mass m, coming straight at cruise
-    speed with the pull behind it and no damping, stops before a clearance ρ_c:
+    T + U never increases if only the robot moves, so that it comes to rest; at the goal if U has no other minimum,
+    which the sum of the two may have. By the tuning rule η is such that a mass m, approaching straight at cruise
+    speed with the attraction behind it and no damping, stops before a clearance ρ_c:
     η (1/ρ_c − 1/ρ₀)² = m c² + 2 m ω² d (ρ₀ − ρ_c).
 
     Attributes:
@@ -42,7 +42,7 @@ class PotentialField(SymbolicController):
         potential: U [J], in t, q and the parameters.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,
@@ -66,19 +66,19 @@ class PotentialField(SymbolicController):
             robot: the model.
             point: x, an expression in q such as ``robot.points["tip"]``, shape (n,) [m].
             goal: x_g, expressions in ``robot.t`` and ``parameters``, or numbers, shape (n,) [m].
-            obstacles: one boundary of one function, or several, which may move.
-            around: coordinates at which m, the mean inertia of the point along the axes, is taken, shape (nq,).
-            speed: c, at which the point is driven [m/s].
+            obstacles: one or more boundaries with one function each, which may move.
+            around: coordinates at which m, the mean inertia of the point along the axes, is evaluated, shape (nq,).
+            speed: c, cruise speed of the point [m/s].
             rate: ω [1/s].
-            reach: ρ₀ [m]; 2 c/ω, the distance that cruise speed is lost in, if not given.
+            reach: ρ₀ [m]; 2 c/ω, the stopping distance from cruise speed, if not given.
             clearance: ρ_c [m], less than the reach; a quarter of it if not given.
             guarded: further points of the robot that obstacles repel, shape (n,) each [m].
-            parameters: symbols other than the robot's in the goal.
+            parameters: parameters of the goal other than the robot's.
             name: prefix of the parameters ``name.rate``, ``.speed``, ``.reach``, ``.clearance``, ``.mass``.
 
         Raises:
-            ModelError: for a robot that the law is not made for, points, a goal or obstacles that do not fit, or
-                numbers out of range.
+            ModelError: for a robot that the law does not support, points, a goal or obstacles of different dimensions,
+                or numbers out of range.
             ShapeError: for coordinates of a wrong shape.
         """
         self.check_supported(robot)
@@ -87,7 +87,9 @@ class PotentialField(SymbolicController):
         points = (self.point, *(column(name, "a guarded point", x) for x in guarded))
         n = self.point.numel()
         if self.goal.numel() != n or any(x.numel() != n for x in points):
-            raise ModelError(f"{name!r}: point, goal and guarded points must lie in one space, of {n} dimensions here")
+            raise ModelError(
+                f"{name!r}: point, goal and guarded points must have the same dimension; that of the point is {n}"
+            )
         solids = (obstacles,) if isinstance(obstacles, Curve) else tuple(obstacles)
         for solid in solids:
             if (
@@ -96,7 +98,7 @@ class PotentialField(SymbolicController):
                 or solid.functions(self.point, robot.t).numel() != 1
             ):
                 raise ModelError(
-                    f"{name!r}: an obstacle must be the boundary of a solid in {n} dimensions, of one function, got "
+                    f"{name!r}: an obstacle must be the boundary of a solid in {n} dimensions, with one function, got "
                     f"{solid!r}"
                 )
         far = 2.0 * positive("speed", speed) / positive("rate", rate) if reach is None else positive("reach", reach)
@@ -110,13 +112,13 @@ class PotentialField(SymbolicController):
         for what, x in (("goal", self.goal), *(("point", x) for x in points)):
             robot.require_own_symbols(f"{what} of {name!r}", x, parameters)
         if ca.depends_on(ca.vertcat(self.goal, *points), ca.vertcat(robot.v, robot.u, robot.coordinates.a)):
-            raise ModelError(f"{name!r}: points are functions of position, the goal is one of time")
+            raise ModelError(f"{name!r}: points must be functions of position, and the goal a function of time")
         self._rate, self._names = own[f"{name}.rate"], tuple(f"{name}[{i}]" for i in range(n))
         distances = [f for x in points for o in solids for f in ca.vertsplit(o.functions(x, robot.t))]
         self.potential = self._potential(own, name, distances)
 
     def build_law(self) -> Law:
-        """The potential's force, less the damping, with gravity made up for."""
+        """Build the force of the potential and the damping, with compensation of gravity."""
         robot, c = self.robot, self.robot.coordinates
         slope = c.N.T @ ca.gradient(robot.potential_energy - self.potential, robot.q)
         force = slope - 2 * self._rate * (robot.mass_matrix @ robot.v)
@@ -128,7 +130,7 @@ class PotentialField(SymbolicController):
         d = 2 * c / omega
         total = m * omega**2 * d * (ca.sqrt(d**2 + ca.sumsqr(self.point - self.goal)) - d)
         work = m * c**2 + 2 * m * omega**2 * d * (reach - clearance)
-        # Parameters may be given later: a clearance beyond the reach has no strength, and no law.
+        # Parameters may be changed later: a clearance beyond the reach makes the law NaN.
         strength = ca.if_else(clearance < reach, work / (1 / clearance - 1 / reach) ** 2, float("nan"))
         for distance in distances:
             rho = ca.fmax(distance, STEEPEST * clearance)
@@ -137,12 +139,12 @@ class PotentialField(SymbolicController):
         return total
 
     def _mass(self, name: str, around: ArrayLike) -> float:
-        """m with 1/m the mean of the diagonal of J M̂ Jᵀ."""
+        """Return m, where 1/m is the mean of the diagonal of J M̂ Jᵀ."""
         robot, c = self.robot, self.robot.coordinates
         q = vector(f"around of {name!r}", around, c.nq)
         theta = ca.densify(ca.jacobian(self.point, c.q) @ c.N)
         K = robot.evaluate(ca.densify(ca.diag(theta @ robot.mobility(theta.T)[0])), q=q)
         softness = float(np.mean(K))
         if not softness > 0.0:
-            raise ModelError(f"{name!r}: no force moves the point at {q}, so that it has no inertia there")
+            raise ModelError(f"{name!r}: no force moves the point at around = {q}: use other coordinates")
         return 1.0 / softness

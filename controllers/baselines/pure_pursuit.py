@@ -1,4 +1,4 @@
-"""Pure pursuit: steer along the arc to a point of the path some way ahead."""
+"""Pure pursuit: steering along the arc to a point of the path at a look-ahead distance."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 
 INNER = 5.0
 PARTS, MOST = 8.0, 1000
-"""Parts of the look-ahead distance by which the search goes on, and how many steps it takes at most."""
+"""Number of search steps per look-ahead distance, and the largest number of steps."""
 LONGEST = 1000.0
-"""The longest step of the search where the path rests, in units of 1/K."""
+"""Longest step of the search where the path rests, in units of 1/K."""
 EXACT, ROUNDS = 1e-12, 100
-"""Where the goal lies on the circle, as a share of its radius squared; and the most rounds to find it."""
+"""Accuracy of the goal on the circle, as a share of its radius squared; and the largest number of iterations."""
 
 
 class _PathPoint(NamedTuple):
-    """A place of the path from the axle: |g − x|² − ℓ², ℓ/8 over the pace, g, ℓ/8 and 1/K."""
+    """A point of the path relative to the axle: |g − x|² − ℓ², ℓ/8 over the speed, g, ℓ/8 and 1/K."""
 
     beyond: float
     step: float
@@ -43,29 +43,29 @@ class _PathPoint(NamedTuple):
 class PurePursuit(Controller):
     """Steering along the arc from the axle to a goal on the path, ℓ away from it [Coulter1992]_.
 
-    With the goal g = r(s) of the path at the look-ahead distance |g − x| = ℓ, and η = n_θ·(g − x) how far it lies to
-    the left, the arc through both has the curvature κ = 2 η/ℓ²; with the path's own pace v_d = |r'(s)| at the goal,
+    With the goal g = r(s) of the path at the look-ahead distance |g − x| = ℓ, and its offset to the left
+    η = n_θ·(g − x), the arc through both has the curvature κ = 2 η/ℓ²; with the path's speed v_d = |r'(s)| at the goal,
 
         dv/dt = K (v_d − v),    dω/dt = K (κ v − ω),
 
     and the torques follow by inverse dynamics. About a straight path the distance from it has the polynomial
     s² (s + K) + K (2 v/ℓ) s + 2 K v²/ℓ², which is stable for K > v/ℓ; for K → ∞ its poles are (−1 ± i) v/ℓ.
 
-    Pursuit follows a path and not a motion: it has no clock, and what is late stays late. On a bend it cuts the corner.
-    The goal is looked for from where it was at the sample before and never moves back; where the robot is farther than
-    ℓ from it, it waits there, and κ = 2 η/|g − x|². The first search begins with the motion's place at that time. It
-    goes along the path by ℓ/8; where the path rests its steps grow from 1/K by two, until the path has moved on.
+    Pursuit follows a path and not a motion: it has no clock and does not make up for a delay. It cuts corners. The goal
+    is searched from its last position and never moves back; if the robot is farther than ℓ from it, the goal waits, and
+    κ = 2 η/|g − x|². The first search starts at the motion's position at that time. Its steps along the path are ℓ/8;
+    where the path rests they double, starting from 1/K, until the path moves again.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, look_ahead: float, torque: float) -> None:
         """Build the law; its parameters are ``pursuit.look_ahead`` and ``pursuit.torque``.
 
         Args:
-            motion: the path r(s), with time for s.
+            motion: the path r(s), with time as s.
             look_ahead: ℓ [m].
-            torque: K [1/s], of the speeds.
+            torque: K of the speeds [1/s].
 
         Raises:
             ModelError: for a robot that two torques on two wheels do not drive.
@@ -81,8 +81,8 @@ class PurePursuit(Controller):
         goal, pace = (ca.substitute(e, self.robot.t, s) for e in (motion.place, motion.speed))
         away = goal - axle.place
         left = ca.dot(axle.across, away)
-        asked = ca.vertcat(pace, 2 * left / ca.sumsqr(away) * axle.speed)
-        torques = axle.torques(own["pursuit.torque"] * (asked - ca.vertcat(axle.speed, axle.turning)))
+        desired = ca.vertcat(pace, 2 * left / ca.sumsqr(away) * axle.speed)
+        torques = axle.torques(own["pursuit.torque"] * (desired - ca.vertcat(axle.speed, axle.turning)))
         symbols = {"s": s, "q": c.q, "v": c.v, "p": self.parameters.symbols}
         beyond = ca.sumsqr(away) - own["pursuit.look_ahead"] ** 2
         self._tick = Kernel("pursuit_tick", {"t": c.t, **symbols}, {"torques": torques, "left": left})
@@ -94,12 +94,12 @@ class PurePursuit(Controller):
 
     @classmethod
     def of_rate(cls, motion: PlanarMotion, *, rate: float, speed: float, torque: float | None = None) -> Self:
-        """Look-ahead distance for one rate ω: ℓ = v/ω, so that poles about a straight path come near (−1 ± i) ω.
+        """Build the law for one rate ω: ℓ = v/ω, so that poles about a straight path are near (−1 ± i) ω.
 
         Args:
             motion: the path.
             rate: ω [1/s].
-            speed: v, a usual speed of the motion [m/s].
+            speed: v, a typical speed of the motion [m/s].
             torque: K [1/s]; 5 ω if not given.
 
         Raises:
@@ -110,17 +110,17 @@ class PurePursuit(Controller):
         return cls(motion, look_ahead=positive("speed", speed) / omega, torque=inner)
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why this law cannot drive a robot."""
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can."""
         return two_wheel_unsupported_reason(robot)
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """How far the goal lies to the left."""
+        """Name of the offset of the goal to the left."""
         return ("goal to the left",)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The torques at one tick.
+        """Return the torques at one tick.
 
         Args:
             t: time [s].
@@ -129,20 +129,22 @@ class PurePursuit(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
-            NotConvergedError: if the path does not lead out of the circle of the look-ahead distance.
-            NotFiniteError: if the path is not defined at the goal.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            NotConvergedError: if the path does not leave the circle of the look-ahead distance.
+            NotFiniteError: if the path is undefined at the goal.
         """
         arguments = self.arguments(t, q, v, p)
         torques = self._tick(arguments[0], self._goal(*arguments), *arguments[1:])[0]
         if not np.isfinite(torques).all():
-            raise NotFiniteError(f"at t = {arguments[0]:g}: a torque is not finite: is the path defined at the goal?")
+            raise NotFiniteError(
+                f"at t = {arguments[0]:g}: a torque is not finite: the path may be undefined at the goal"
+            )
         return torques
 
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """The torques at one tick."""
+        """Return the torques at one tick."""
         return Observation(self.control(t, q, v, p), np.ones(1), np.ones(1), np.zeros(0))
 
     def deviation(
@@ -153,33 +155,33 @@ class PurePursuit(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """η, shape (1,) [m]."""
+        """Return η, shape (1,) [m]."""
         arguments = self.arguments(t, q, v, p)
         vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._tick(arguments[0], self._goal(*arguments), *arguments[1:])[1])
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Move the goal on."""
+        """Advance the goal."""
         self.memory = self._goal(*self.arguments(t, q, v, p))
 
     def reset(self) -> None:
-        """Forget the goal."""
+        """Reset the goal."""
         self.memory = math.nan
 
     def _goal(self, t: float, q: Array, v: Array, p: Array) -> float:
-        """The first place of the path on the circle, from that of the last sample on."""
-        remembered = self.memory
-        assert isinstance(remembered, float)
-        s = t if math.isnan(remembered) else remembered
-        here = self._seen(t, s, q, v, p)
+        """Return the first point of the path on the circle, from that of the last sample on."""
+        last = self.memory
+        assert isinstance(last, float)
+        s = t if math.isnan(last) else last
+        here = self._path_point(t, s, q, v, p)
         if here.beyond >= 0.0:
             return s
         part, step = here.part, here.pause
         for _ in range(MOST):
             step = min(step, here.step)
-            there = self._seen(t, s + step, q, v, p)
+            there = self._path_point(t, s + step, q, v, p)
             if step > here.pause and math.dist(here.goal, there.goal) > 2 * part:
-                # The path began to move within the step.
+                # The path started to move within the step.
                 step /= 2
                 continue
             if there.beyond >= 0.0:
@@ -187,19 +189,19 @@ class PurePursuit(Controller):
             here, s, step = there, s + step, min(2 * step, LONGEST * here.pause)
         ahead = PARTS * part
         raise NotConvergedError(
-            f"at t = {t:g}: the path does not come out of the circle of {ahead:g} m about the axle: take a shorter "
-            "look-ahead distance, or a path that goes on"
+            f"at t = {t:g}: the path does not leave the circle of {ahead:g} m about the axle: use a shorter "
+            "look-ahead distance, or a longer path"
         )
 
     def _between(
         self, t: float, inside: tuple[float, float], outside: tuple[float, float], q: Array, v: Array, p: Array
     ) -> float:
-        """The root between a place inside the circle and one outside, by false positions (Illinois)."""
+        """Return the root between a point inside the circle and one outside, by false position (Illinois)."""
         (a, below), (b, above) = inside, outside
         side = 0
         for _ in range(ROUNDS):
             s = b - above * (b - a) / (above - below)
-            seen = self._seen(t, s, q, v, p)
+            seen = self._path_point(t, s, q, v, p)
             value = seen.beyond
             if abs(value) <= EXACT * (PARTS * seen.part) ** 2:
                 return s
@@ -207,13 +209,13 @@ class PurePursuit(Controller):
                 a, below, above, side = s, value, above / 2 if side < 0 else above, -1
             else:
                 b, above, below, side = s, value, below / 2 if side > 0 else below, 1
-        # Rounding leaves no better, or the path jumps out of the circle here.
+        # Limited by rounding, or the path jumps out of the circle here.
         return b
 
-    def _seen(self, t: float, s: float, q: Array, v: Array, p: Array) -> _PathPoint:
+    def _path_point(self, t: float, s: float, q: Array, v: Array, p: Array) -> _PathPoint:
         beyond, step, goal, part, pause = self._look(s, q, v, p)
         seen = _PathPoint(float(beyond), float(step), (float(goal[0]), float(goal[1])), float(part), float(pause))
-        # A step of zero would end nowhere.
+        # A step of zero would never end the search.
         if not (math.isfinite(seen.beyond) and seen.step > 0.0):
-            raise NotFiniteError(f"at t = {t:g}: the path is not defined at s = {s:g}")
+            raise NotFiniteError(f"at t = {t:g}: the path is undefined at s = {s:g}")
         return seen

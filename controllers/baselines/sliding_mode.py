@@ -1,4 +1,4 @@
-"""Sliding-mode control with a boundary layer, its gain from stated bounds on the plant."""
+"""Sliding-mode control with a boundary layer and a gain from given bounds on the plant."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class SlidingMode(SymbolicController):
 
         k_i = Σ_j |Y_ij| Δπ_j + D_i + η m_i,    m_i = Σ_j |M_ij|,
 
-    which outweighs what is not known by η m_i: V = ½ sᵀMs obeys dV/dt ≤ −η Σ m_i |s_i| while every |s_i| ≥ φ. If the
-    model's M is the plant's, √(2V) then falls at least at the rate η √(min m_i). For one joint of constant inertia that
-    is d|s|/dt ≤ −η: the layer is reached by t = (|s₀| − φ)/η, is not left again, and there |e| ≤ φ/ω in the end. For
-    more joints V falls as long as Σ m_i |s_i| > φ Σ k_i/(4η).
+    which exceeds the uncertainty by η m_i: V = ½ sᵀMs obeys dV/dt ≤ −η Σ m_i |s_i| while every |s_i| ≥ φ. If the
+    model's M is the plant's, √(2V) then decreases at least at the rate η √(min m_i). For one joint of constant inertia
+    that is d|s|/dt ≤ −η: the layer is reached by t = (|s₀| − φ)/η and not left again, and ultimately |e| ≤ φ/ω. For
+    more joints V decreases as long as Σ m_i |s_i| > φ Σ k_i/(4η).
 
-    By the tuning rule φ = η/ω: within the layer a joint whose plant is known has the pole −η/φ = −ω once more. What is
-    not known makes the gain larger and that pole faster, k_i/(φ m_i).
+    By the tuning rule φ = η/ω: within the layer a joint of a known plant has the pole −η/φ = −ω twice. Uncertainty
+    makes the gain larger and that pole faster, k_i/(φ m_i).
 
     Attributes:
         reference: q_d(t).
@@ -45,7 +45,7 @@ class SlidingMode(SymbolicController):
         disturbance: D, shape (nv,).
     """
 
-    handles = frozenset({Trait.OVERACTUATED})
+    supports = frozenset({Trait.OVERACTUATED})
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class SlidingMode(SymbolicController):
 
         Args:
             robot: the model.
-            reference: what its coordinates are to do.
+            reference: motion of its coordinates to follow.
             rate: ω [1/s]; 10 if not given.
-            reach: η, by which the gain exceeds what is needed, as an acceleration [rad/s² or m/s²].
+            reach: η, excess of the gain, as an acceleration [rad/s² or m/s²].
             layer: φ [rad/s or m/s]; η/ω if not given.
-            uncertain: Δπ, how far parameters of the robot may be from the model's, by name, in their unit; they must
-                enter the forces linearly. None if not given.
+            uncertain: Δπ, largest deviation of the robot's parameters from the model's, by name, in their units; they
+                must enter the forces linearly. No uncertainty if not given.
             disturbance: D, largest unknown force on each velocity, shape (nv,) [N m or N]; zero if not given.
             products: True to bound products such as m·c² where parameters enter as such, from Δπ at nominal values.
             name: prefix of the gains' parameters, ``name.rate``, ``name.reach`` and ``name.layer``.
 
         Raises:
-            ModelError: for a robot that the law is not made for, the reference of another one, a number out of its
+            ModelError: for a robot that the law does not support, the reference of another robot, a number out of its
                 range, or a parameter that does not enter linearly (named).
             ShapeError: for a disturbance of a wrong shape.
             ParameterError: for an unknown parameter.
@@ -89,20 +89,22 @@ class SlidingMode(SymbolicController):
         n = robot.coordinates.nv
         self.disturbance = np.zeros(n) if disturbance is None else vector("disturbance", disturbance, n)
         if (self.disturbance < 0.0).any():
-            raise ModelError(f"disturbance is the largest modulus of each force, not negative; got {self.disturbance}")
+            raise ModelError(
+                f"disturbance must be the largest modulus of each force, not negative, got {self.disturbance}"
+            )
         self.disturbance.setflags(write=False)
         if not isinstance(uncertain, Mapping | None):
             raise ModelError(
-                f"uncertain gives Δπ of each parameter by its name, such as {{'m2': 0.3}}, got {uncertain!r}"
+                f"uncertain must map the name of each parameter to Δπ, such as {{'m2': 0.3}}, got {uncertain!r}"
             )
         self.uncertain = {key: positive(f"uncertain[{key!r}]", value) for key, value in (uncertain or {}).items()}
         self._products = products
         self.parameters = Parameters.collect([robot.parameters, reference.parameters, self._gains])
-        # Built now: a parameter that does not enter linearly is to be refused here, and not at the first tick.
-        self._unknown = self._doubt()
+        # Built now, so that a parameter that does not enter linearly raises here and not at the first tick.
+        self._unknown = self._uncertainty()
 
     def build_law(self) -> Law:
-        """The law with the errors e."""
+        """Build the law with the errors e."""
         robot, (_, eta, layer) = self.robot, (self._gains.symbols[i] for i in range(3))
         velocity, acceleration = self._motion()
         s = robot.v - velocity
@@ -112,12 +114,12 @@ class SlidingMode(SymbolicController):
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)
 
     def _motion(self) -> tuple[ca.SX, ca.SX]:
-        robot, wanted, omega = self.robot, self.reference, self._gains.symbols[0]
-        e, rate = robot.q - wanted.q, robot.v - wanted.v
-        return wanted.v - omega * e, wanted.a - omega * rate
+        robot, desired, omega = self.robot, self.reference, self._gains.symbols[0]
+        e, rate = robot.q - desired.q, robot.v - desired.v
+        return desired.v - omega * e, desired.a - omega * rate
 
-    def _doubt(self) -> ca.SX:
-        """Σ_j |Y_ij| Δπ_j, shape (nv,)."""
+    def _uncertainty(self) -> ca.SX:
+        """Return Σ_j |Y_ij| Δπ_j, shape (nv,)."""
         robot = self.robot
         if not self.uncertain:
             return ca.SX.zeros(robot.coordinates.nv)

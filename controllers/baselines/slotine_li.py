@@ -16,19 +16,19 @@ from .pd_gains import RATE
 class SlotineLi(SymbolicController):
     """B u = M a_r + C v_r + (h − C v) − κ M s, [SlotineLi1987]_ without adaptation.
 
-    e = q − q_d, v_r = v_d − ω e, a_r = a_d − ω ė and s = v − v_r = ė + ω e. The motion obeys M ṡ + (C + κ M) s = 0, in
-    which no inertia and no Coriolis force is cancelled that does work on s: because Ṁ − 2 C is skew-symmetric
-    V = ½ sᵀMs falls as exp(−2 κ t) exactly, whatever the motion, and e follows by ė + ω e = s. Where the model is not
-    exact, V still falls outside a ball as long as the error of the force is bounded.
+    e = q − q_d, v_r = v_d − ω e, a_r = a_d − ω ė and s = v − v_r = ė + ω e. The motion obeys M ṡ + (C + κ M) s = 0:
+    inertia and Coriolis forces that do work on s are not cancelled. Because Ṁ − 2 C is skew-symmetric,
+    V = ½ sᵀMs decreases as exp(−2 κ t) exactly for any motion, and e follows by ė + ω e = s. With an inexact model V
+    still decreases outside a ball as long as the error of the force is bounded.
 
     By the tuning rule κ = ω: both poles at −ω, with the damping κ M in place of a constant matrix, so that one number
-    serves light joints and heavy ones.
+    fits light and heavy joints.
 
     Attributes:
         reference: q_d(t).
     """
 
-    handles = frozenset({Trait.OVERACTUATED})
+    supports = frozenset({Trait.OVERACTUATED})
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class SlotineLi(SymbolicController):
 
         Args:
             robot: the model.
-            reference: what its coordinates are to do.
+            reference: motion of its coordinates to follow.
             rate: ω [1/s]; 10 if not given.
             damping: κ [1/s]; ω if not given. Two parameters, ``name.rate`` and ``name.damping``.
             name: prefix of the gains' parameters.
 
         Raises:
-            ModelError: for a robot that the law is not made for, the reference of another one, or a gain that is not
+            ModelError: for a robot that the law does not support, the reference of another robot, or a gain that is not
                 positive.
         """
         self.check_supported(robot)
@@ -61,11 +61,11 @@ class SlotineLi(SymbolicController):
         self.parameters = Parameters.collect([robot.parameters, reference.parameters, self._gains])
 
     def build_law(self) -> Law:
-        """The law with the errors e."""
-        robot, wanted = self.robot, self.reference
+        """Build the law with the errors e."""
+        robot, desired = self.robot, self.reference
         omega, kappa = self._gains.symbols[0], self._gains.symbols[1]
-        e, rate = robot.q - wanted.q, robot.v - wanted.v
+        e, rate = robot.q - desired.q, robot.v - desired.v
         s = rate + omega * e
         # M a_r − κ M s as one product.
-        force = reference_force(robot, wanted.v - omega * e, wanted.a - omega * rate - kappa * s)
+        force = reference_force(robot, desired.v - omega * e, desired.a - omega * rate - kappa * s)
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)

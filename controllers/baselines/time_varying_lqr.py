@@ -30,27 +30,27 @@ Array = NDArray[np.float64]
 REST = 1e-6
 """Greatest velocity at which a motion counts as ended at rest [its units]."""
 TOLERANCE = 1e-9
-"""Of the Riccati equation's integration, relative."""
+"""Relative tolerance of the integration of the Riccati equation."""
 
 
 class TimeVaryingLqr(Controller):
     """u = ū(t) − K(t) ξ along a nominal motion, K = R⁻¹BᵀS, [AndersonMoore1990]_.
 
-    −dS/dt = AᵀS + SA − SBR⁻¹BᵀS + Q, backwards from S at the end of the motion: there the cost-to-go of the regulator
-    of that state, if it is an equilibrium that the inputs stabilize, or what is given. A(t) and B(t) are those of the
-    deviations that natural constraints leave free, so that it serves closed loops and rolling robots. After the end the
-    last state is held with the last gain, and with the inputs that its rest takes where it is one. Limits are kept by
-    :class:`~erugin.controllers.wrappers.Saturation`.
+    −dS/dt = AᵀS + SA − SBR⁻¹BᵀS + Q, backwards from S at the end of the motion: the given one, or the cost-to-go of the
+    regulator of the last state, if that is an equilibrium that the inputs stabilize. A(t) and B(t) are those of the
+    deviations that natural constraints leave free, so closed loops and rolling robots are supported. After the end the
+    last state is held with the last gain, and with the inputs of its equilibrium if it is one. Use
+    :class:`~erugin.controllers.wrappers.Saturation` for limits.
 
     Attributes:
-        motion: what is followed.
-        weights: what Q and R were made of.
+        motion: the motion to follow.
+        weights: allowed deviations that define Q and R.
         linearization: A(t) and B(t) at the motion's samples.
-        cost: S at the samples, shape (N, n, n): ξᵀSξ is the least cost from there on, that of the end included.
+        cost: S at the samples, shape (N, n, n): ξᵀSξ is the least cost from that time on, that of the end included.
         gain: K at the samples, shape (N, nu, n).
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -67,25 +67,25 @@ class TimeVaryingLqr(Controller):
 
         Args:
             robot: the model.
-            motion: of this robot, with the inputs that drive it.
-            weights: what deviations and inputs are allowed, in their own units.
-            final: S at the end, shape (n, n), symmetric and not negative; that of the regulator about the last state if
-                not given.
-            turns: names of angles of which whole turns do not count.
+            motion: motion of this robot, with the inputs that drive it.
+            weights: allowed deviations of states and inputs, in their units.
+            final: S at the end, shape (n, n), symmetric positive semidefinite; that of the regulator about the last
+                state if not given.
+            turns: names of angles that are compared modulo a whole turn.
             independent: names of the coordinates and velocities that are ξ; the best conditioned at the start if not
                 given.
             p: the robot's parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: for a motion of another robot or one that takes more than ``robot.limits`` allow, unknown
-                angles, a bad ``final``, or a last state without a stabilizing regulator where ``final`` is not given.
+            ModelError: for a motion of another robot or one that exceeds ``robot.limits``, unknown angles, a bad
+                ``final``, or a last state without a stabilizing regulator if ``final`` is not given.
             NotConvergedError: if the Riccati equation could not be integrated to the start.
         """
         self.check_supported(robot)
         if not isinstance(motion, NominalMotion):
             raise ModelError(
-                f"what is followed is a Motion, with the inputs that drive it, got {type(motion).__name__}; of a "
-                "Reference it is Motion.of_reference(reference, times)"
+                f"motion must be a NominalMotion, with the inputs that drive it, got {type(motion).__name__}; for a "
+                "Reference use NominalMotion.of_reference(reference, times)"
             )
         motion.require_of(robot)
         self.robot, self.motion, self.weights = robot, motion, BrysonWeights.require(weights)
@@ -111,11 +111,11 @@ class TimeVaryingLqr(Controller):
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The deviations ξ, by the names of the coordinates and velocities."""
+        """Names of the deviations ξ: those of the coordinates and velocities."""
         return self.linearization.states
 
     def error(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """ξ, shape (n,).
+        """Return ξ, shape (n,).
 
         Args:
             t: time [s].
@@ -135,7 +135,7 @@ class TimeVaryingLqr(Controller):
         return xi
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """u, shape (nu,).
+        """Return u, shape (nu,).
 
         Args:
             t: time [s].
@@ -161,7 +161,7 @@ class TimeVaryingLqr(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """The output, and that all deviations are told at all times."""
+        """Return the output, with all rows independent."""
         ones = np.ones(len(self.rows))
         return Observation(self.control(t, q, v, p), ones, ones, np.zeros(0))
 
@@ -173,35 +173,35 @@ class TimeVaryingLqr(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """ξ."""
+        """Return ξ, shape (n,)."""
         vector("a", a, self.robot.coordinates.nv)
         return self.error(*self.arguments(t, q, v, p)[:3])
 
     def _final(
         self, linearizer: Linearizer, p: Mapping[str, float] | ArrayLike | None, weights: tuple[Array, Array]
     ) -> Array:
-        """S of the regulator about the last state."""
+        """Return S of the regulator about the last state."""
         m = self.motion
         line = linearizer.at(float(m.t[-1]), m.q[-1], m.v[-1], m.u[-1], p=p)
         try:
             return solve_lqr(line, weights, self.robot.name)[1]
         except ModelError as error:
             raise ModelError(
-                f"{error}. Where the motion ends {self.robot.name} cannot be held by a constant gain: give final="
+                f"{error}. A constant gain cannot hold {self.robot.name} at the end of the motion: give final="
             ) from error
 
 
 def solve_riccati_equation(line: LinearizedMotion, Q: Array, R: Array, final: Array) -> Array:
-    """S at the samples, shape (N, n, n), by integration backwards (DOP853).
+    """Integrate the Riccati equation backwards (DOP853) and return S at the samples, shape (N, n, n).
 
     Args:
         line: A(t) and B(t), interpolated by cubic splines.
-        Q: shape (n, n).
-        R: shape (nu, nu).
+        Q: weight of the states, shape (n, n).
+        R: weight of the inputs, shape (nu, nu).
         final: S at the last sample, shape (n, n).
 
     Raises:
-        NotConvergedError: if the integrator gives up.
+        NotConvergedError: if the integrator fails.
     """
     from scipy.integrate import solve_ivp  # a tenth of a second to import
 
@@ -234,7 +234,7 @@ def _spline(times: Array, values: Array) -> CubicSpline:
 
 
 def _final_inputs(robot: Robot, motion: NominalMotion, p: Mapping[str, float] | ArrayLike | None) -> Array:
-    """Inputs after the end of a motion: what holds its last state at rest, or the last that it had."""
+    """Return the inputs after the end of a motion: those that hold its last state at rest, or its last inputs."""
     if np.abs(motion.v[-1]).max() < REST:
         with contextlib.suppress(NoEquilibriumError):
             return equilibrium(robot, motion.q[-1], fixed=robot.coordinates.names, p=p).u

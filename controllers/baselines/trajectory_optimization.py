@@ -19,13 +19,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class OptimalMotion:
-    """What the search found.
+    """Result of the search.
 
     Attributes:
-        motion: at the ends and the middles of the intervals, 2 N + 1 samples.
+        motion: motion at the ends and the middles of the intervals, 2 N + 1 samples.
         cost: ∫ (uᵀu + w vᵀv) dt.
-        defect: largest violation of a collocation equation, in its own unit.
-        iterations: of the solver.
+        defect: largest violation of a collocation equation, in its unit.
+        iterations: number of iterations of the solver.
     """
 
     motion: NominalMotion
@@ -47,42 +47,42 @@ def optimal_motion(
     iterations: int = 1000,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> OptimalMotion:
-    """The motion from rest to rest that makes ∫ (uᵀu + w vᵀv) dt least, within limits, a local minimum.
+    """Find a motion from rest to rest that minimizes ∫ (uᵀu + w vᵀv) dt locally, within limits.
 
-    Hermite–Simpson collocation [HargravesParis1987]_ in separated form, order 4; the nonlinear program goes to IPOPT
+    Hermite–Simpson collocation [HargravesParis1987]_ in separated form, order 4; IPOPT solves the nonlinear program
     with exact derivatives. The robot's limits bound inputs, and coordinates and velocities at the ends of the
-    intervals. Intervals must be short beside the motion: too few of them, and the solver finds motions that only the
-    discrete equations have; compare the cost with that of twice as many.
+    intervals. Intervals must be short relative to the motion: with too few of them the solver may find motions that
+    satisfy the discrete equations only; compare the cost with that of twice as many.
 
     Args:
-        robot: without natural constraints, in velocities v = q̇, with at least one input.
+        robot: robot without natural constraints, in velocities v = q̇, with at least one input.
         q0: coordinates at the start, at rest, shape (nq,).
         q1: coordinates at the end, at rest, shape (nq,).
-        duration: [s].
-        intervals: N.
+        duration: length of the motion [s].
+        intervals: number of intervals N.
         effort: bounds on |u|, shape (nu,); those of ``robot.limits`` if not given.
-        speed_weight: w.
+        speed_weight: weight w of the velocities.
         guess: coordinates at the ends of the intervals, shape (N + 1, nq), from which the search starts; a straight
             line if not given.
-        iterations: at most so many of the solver.
+        iterations: largest number of iterations of the solver.
         p: parameters: nominal, overridden by name, or the whole vector.
 
     Raises:
         ModelError: for a robot with natural constraints, other velocities or no inputs, ends beyond its limits, or
             numbers out of range.
-        NotConvergedError: if the solver found no motion; it says why and by how much the equations are missed.
+        NotConvergedError: if the solver found no motion; the message gives its reason and the largest defect.
     """
     c, nu = robot.coordinates, robot.u.numel()
     if robot.natural or not c.are_rates:
         raise ModelError(
-            f"{robot.name}: an optimal motion is sought in free coordinates: without natural constraints, and in "
-            "velocities that are their rates"
+            f"optimal_motion requires a robot without natural constraints whose velocities are the rates of its "
+            f"coordinates, which {robot.name} is not"
         )
     if not nu:
-        raise ModelError(f"{robot.name} has no inputs that could move it: give it drives by with_inputs")
+        raise ModelError(f"{robot.name} has no inputs: add drives by with_inputs")
     span, weight = positive("duration", duration), not_negative("speed_weight", speed_weight)
     if intervals < 2 or iterations < 1:
-        raise ModelError(f"at least 2 intervals and 1 iteration are needed, got {intervals} and {iterations}")
+        raise ModelError(f"at least 2 intervals and 1 iteration are required, got {intervals} and {iterations}")
     n, h = c.nq, span / intervals
     ends = _within(robot, "q0", vector("q0", q0, n)), _within(robot, "q1", vector("q1", q1, n))
     bound = robot.limits.effort if effort is None else reals("effort", effort)
@@ -108,33 +108,33 @@ def optimal_motion(
     options = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "ipopt.max_iter": iterations}
     solver = ca.nlpsol("optimal_motion", "ipopt", {"x": unknowns, "f": J, "g": defects}, options)
     found = solver(x0=start, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
-    said = solver.stats()
+    stats = solver.stats()
     numbers = found["x"].full()[:, 0]
     defect = float(np.abs(found["g"].full()).max())
-    if not said["success"]:
+    if not stats["success"]:
         raise NotConvergedError(
-            f"no motion of {robot.name} was found in {said['iter_count']} iterations: {said['return_status']}, the "
+            f"no motion of {robot.name} was found in {stats['iter_count']} iterations: {stats['return_status']}, the "
             f"equations are missed by {defect:.3g}. Allow more time, effort or iterations, or give a guess"
         )
     states = numbers[: 2 * n * (intervals + 1)].reshape(intervals + 1, 2 * n)
-    # The solver goes beyond bounds by its tolerance, which nothing that keeps them can do.
+    # The solver may exceed bounds by its tolerance.
     inputs = np.clip(numbers[2 * n * (intervals + 1) :].reshape(2 * intervals + 1, nu), -bound, bound)
     motion = _dense(robot, states, inputs, h, p)
-    return OptimalMotion(motion, float(found["f"]), defect, int(said["iter_count"]))
+    return OptimalMotion(motion, float(found["f"]), defect, int(stats["iter_count"]))
 
 
 def _within(robot: Robot, what: str, q: Array) -> Array:
     for name, place, low, high in zip(robot.coordinates.names, q, robot.limits.lower, robot.limits.upper, strict=True):
         if not low <= place <= high:
             raise ModelError(
-                f"{what}: {name} = {place:g} lies beyond the limits of {robot.name}, {low:g} to {high:g}: take another "
-                "place, or give the robot other limits"
+                f"{what}: {name} = {place:g} lies beyond the limits of {robot.name}, {low:g} to {high:g}: use another "
+                "position, or give the robot other limits"
             )
     return q
 
 
 def _collocation(robot: Robot, intervals: int, h: float, weight: float, p: Array) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """States at the ends, shape (2n, N + 1), inputs at ends and middles, the cost and the defects."""
+    """Return states at the ends, shape (2n, N + 1), inputs at ends and middles, the cost and the defects."""
     c, nu = robot.coordinates, robot.u.numel()
     f = _derivative(robot, p)
     X, U = ca.SX.sym("X", 2 * c.nq, intervals + 1), ca.SX.sym("U", nu, 2 * intervals + 1)
@@ -155,7 +155,7 @@ def _collocation(robot: Robot, intervals: int, h: float, weight: float, p: Array
 
 
 def _derivative(robot: Robot, p: Array) -> ca.Function:
-    """(t, x, u) → ẋ."""
+    """Return the function (t, x, u) → ẋ."""
     c = robot.coordinates
     a = ca.substitute(robot.acceleration, robot.p, ca.SX(ca.DM(p)))
     return ca.Function("f", [c.t, ca.vertcat(c.q, c.v), robot.u], [ca.vertcat(c.v, a)], {"cse": True})
@@ -164,7 +164,7 @@ def _derivative(robot: Robot, p: Array) -> ca.Function:
 def _dense(
     robot: Robot, states: Array, inputs: Array, h: float, p: Mapping[str, float] | ArrayLike | None
 ) -> NominalMotion:
-    """States at the middles, too, by Hermite's cubic."""
+    """Add states at the middles, by Hermite's cubic."""
     f = _derivative(robot, robot.parameters.values(p))
     nq, times = robot.coordinates.nq, np.arange(len(inputs)) * h / 2
     ends = [f.call([float(times[2 * k]), x, inputs[2 * k]])[0].full()[:, 0] for k, x in enumerate(states)]

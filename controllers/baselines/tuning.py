@@ -1,4 +1,4 @@
-"""Tuning of the one rate of a law, by a stated search on a stated cost."""
+"""Tuning of the rate of a law, by a fixed search on a given cost."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ..reference import read_rows, read_times
 Array = NDArray[np.float64]
 
 CANDIDATE_RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""The grid [1/s]."""
+"""Default grid of rates [1/s]."""
 
 ControllerT = TypeVar("ControllerT", bound=Controller)
-"""The law whose rate is chosen."""
+"""The law that is tuned."""
 
 MOST_REFINEMENTS = 100
-"""Behind these a rate has no digits left to be found."""
+"""Number of refinements after which a rate has no further digits."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 @dataclass(frozen=True)
 class TuningTrial:
-    """One rate that was looked at.
+    """One rate that was tried.
 
     Attributes:
         rate: ω [1/s].
-        cost: what it cost; infinite if the law could not be built or the cost not be found.
-        message: why, if so.
+        cost: cost at this rate; infinite if the law could not be built or the cost not be computed.
+        message: reason for an infinite cost; empty otherwise.
     """
 
     rate: float
@@ -46,13 +46,13 @@ class TuningTrial:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         rate: the best ω [1/s].
-        cost: its cost.
-        controller: the law with it.
-        trials: all that was looked at, in the order of the rates.
+        cost: least cost.
+        controller: the law with the best rate.
+        trials: all trials, in the order of the rates.
     """
 
     rate: float
@@ -62,11 +62,11 @@ class Tuning:
 
     @property
     def is_inside(self) -> bool:
-        """Whether rates on both sides of the best one were looked at; if not, the grid is too narrow."""
+        """True if rates on both sides of the best one were tried; if not, the grid is too narrow."""
         return self.trials[0].rate < self.rate < self.trials[-1].rate
 
     def __str__(self) -> str:
-        """The table."""
+        """Return the table of trials."""
         lines = [f"{'rate [1/s]':>12} {'cost':>12}"]
         for trial in self.trials:
             mark = " *" if trial.rate == self.rate else ""
@@ -74,7 +74,7 @@ class Tuning:
                 f"{trial.rate:>12.4g} {trial.cost:>12.5g}{mark}{f'  {trial.message}' if trial.message else ''}"
             )
         if not self.is_inside:
-            lines.append("the best rate is an end of the grid: look farther")
+            lines.append("the best rate is at an end of the grid: extend rates=")
         return "\n".join(lines)
 
 
@@ -85,23 +85,22 @@ def tune(
     *,
     refinements: int = 8,
 ) -> Tuning:
-    """The rate of least cost: the best of a grid, then a golden section between its neighbours.
+    """Find the rate of least cost: the best of a grid, refined by a golden section between its neighbours.
 
-    The section is on a scale of logarithms, and nothing in it is random. A rate at which something cannot be done costs
-    without bound, and the table says why.
+    The section uses a logarithmic scale, and the search is deterministic. A rate at which the law or the cost fails has
+    infinite cost, and the table gives the reason.
 
     Args:
-        build: makes the law with a rate ω [1/s].
-        cost: of a law; usually a run and :func:`quadratic_cost` of it.
-        rates: the grid, increasing, at least three [1/s].
-        refinements: how often the golden section is narrowed; the first time it looks at two further rates, and then
-            at one.
+        build: function that builds the law with a rate ω [1/s].
+        cost: function that returns the cost of a law, usually :func:`quadratic_cost` of a run.
+        rates: the grid, increasing, at least three rates [1/s].
+        refinements: number of refinements by the golden section; the first one tries two further rates, each other one.
 
     Raises:
-        ModelError: for a grid that does not increase, a number of refinements that is none, or if no rate has a finite
+        ModelError: for a grid that does not increase, a negative number of refinements, or if no rate has a finite
             cost.
     """
-    refinements = whole("refinements", refinements, 0, MOST_REFINEMENTS, "no more digits are to be had")
+    refinements = whole("refinements", refinements, 0, MOST_REFINEMENTS, "rates have no more digits")
     grid = [positive("a rate", rate) for rate in rates]
     if len(grid) < 3 or any(a >= b for a, b in itertools.pairwise(grid)):
         raise ModelError(f"rates must be at least three numbers that increase, got {list(rates)}")
@@ -115,16 +114,16 @@ def tune(
                 law = build(rate)
                 found = float(reals("the cost", cost(law)))
                 laws[rate] = law
-                said = "" if math.isfinite(found) else f"the cost is {found}"
-                trials[rate] = TuningTrial(rate, found if math.isfinite(found) else math.inf, said)
+                message = "" if math.isfinite(found) else f"the cost is {found}"
+                trials[rate] = TuningTrial(rate, found if math.isfinite(found) else math.inf, message)
             except EruginError as error:
                 trials[rate] = TuningTrial(rate, math.inf, str(error).splitlines()[0])
         return trials[rate].cost
 
     best = min(range(len(grid)), key=lambda i: look(grid[i]))
     if not math.isfinite(look(grid[best])):
-        said = "; ".join(f"{trial.rate:g}: {trial.message}" for trial in trials.values())
-        raise ModelError(f"no rate of the grid has a finite cost: {said}")
+        reasons = "; ".join(f"{trial.rate:g}: {trial.message}" for trial in trials.values())
+        raise ModelError(f"no rate of the grid has a finite cost: {reasons}")
     low, high = math.log(grid[max(best - 1, 0)]), math.log(grid[min(best + 1, len(grid) - 1)])
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     for _ in range(refinements):
@@ -142,17 +141,17 @@ def tune(
 def quadratic_cost(
     t: ArrayLike, errors: ArrayLike, inputs: ArrayLike, *, allowed: ArrayLike, effort: ArrayLike
 ) -> float:
-    """J = (1/T) ∫ (Σ (e_i/e_i,max)² + Σ (u_j/u_j,max)²) dt, Bryson's weights [BrysonHo1975]_, by the trapezoidal rule.
+    """Return J = (1/T) ∫ (Σ (e_i/e_i,max)² + Σ (u_j/u_j,max)²) dt, Bryson's weights [BrysonHo1975]_, by trapezoids.
 
     Args:
-        t: times, shape (N,), increasing [s].
+        t: increasing times, shape (N,) [s].
         errors: e, shape (N, m).
-        inputs: u, or what it differs by from the input that holds the robot, shape (N, nu).
+        inputs: u, or its difference from the input that holds the robot, shape (N, nu).
         allowed: e_max, a number or shape (m,).
         effort: u_max, a number or shape (nu,); infinite where an input costs nothing.
 
     Raises:
-        ShapeError: for shapes that do not fit; NotFiniteInputError, which is one, for a number that is not finite.
+        ShapeError: for shapes that do not fit, or its subclass NotFiniteInputError for a number that is not finite.
         ModelError: for times that do not increase, or a bound that is not greater than zero.
     """
     times = read_times(t, 2)

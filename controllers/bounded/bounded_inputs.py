@@ -32,13 +32,12 @@ class BoundedOutcome:
     Attributes:
         input: u, shape (nu,).
         status: OK, LIMITED or HELD.
-        missed: what the input leaves of the program, Θ a − β, in the unit of each row, 0 where that is rounding,
-            shape (m,).
-        beyond: by how much each limit row is exceeded, in its unit, shape (l,).
-        short: by how much the power of each input, and their sum, are exceeded, shape (nu + 1,) [W].
-        failed: what the solver did not find, and its word; empty if it did.
-        found: what the next tick may start from; None where no quadratic programme was needed.
-        message: what happened and what to try; empty where nobody has asked.
+        missed: residual of the program, Θ a − β, in the unit of each row, 0 for rounding, shape (m,).
+        beyond: excess of each limit row, in its unit, shape (l,).
+        short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
+        failed: level at which the solver failed, and its message; empty if it did not fail.
+        found: solution that the next tick may start from; None if no quadratic programme was needed.
+        message: what happened and what to try; empty unless requested.
     """
 
     input: Array
@@ -53,14 +52,14 @@ class BoundedOutcome:
 
 @dataclass(frozen=True, eq=False)
 class BoundedSample:
-    """A sample of the motion, and what was decided at it.
+    """A sample of the motion, and the decision at it.
 
     Attributes:
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         p: parameters, the whole vector.
-        outcome: of the tick.
+        outcome: decision of the tick.
     """
 
     t: float
@@ -70,7 +69,7 @@ class BoundedSample:
     outcome: BoundedOutcome
 
     def is_at(self, t: float, q: Array, v: Array, p: Array) -> bool:
-        """Whether it was taken there.
+        """True if the sample is at this time, state and parameters.
 
         Args:
             t: time [s].
@@ -83,18 +82,18 @@ class BoundedSample:
 
 @dataclass(frozen=True, eq=False)
 class BoundedMemory:
-    """The last two samples: at the last one, the input of the one before is what the drives come from.
+    """The last two samples: at the last one, rate limits start from the input of the one before.
 
     Attributes:
-        before: the one before the last, if there is one.
-        last: the last, if there is one.
+        before: the sample before the last, if there is one.
+        last: the last sample, if there is one.
     """
 
     before: BoundedSample | None = None
     last: BoundedSample | None = None
 
     def anchor(self, t: float) -> BoundedSample | None:
-        """The sample from whose input the drives come at a time.
+        """Return the sample from whose input rate limits start at a time.
 
         Args:
             t: time [s].
@@ -104,24 +103,24 @@ class BoundedMemory:
 
 
 REACHED = 1e-9
-"""An input is at its bound from this share of it."""
+"""Share of a bound within which an input counts as at the bound."""
 
 
 def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ...], outcome: BoundedOutcome) -> str:
-    """What was missed, by how much, and which inputs are at their bounds.
+    """Return a text on the rows that are missed, by how much, and the inputs at their bounds.
 
     Args:
-        program: what was asked for.
-        limits: what was kept.
+        program: the program.
+        limits: the limits.
         rows: names of the limit rows.
-        outcome: of the tick.
+        outcome: decision of the tick.
     """
     robot = program.robot
     parts: list[str] = []
     if outcome.status is Status.HELD:
-        parts.append(f"The solver found no answer for {outcome.failed}: the last input is held, within its bounds.")
+        parts.append(f"The solver failed on {outcome.failed}: the last input is held, within its bounds.")
     elif outcome.failed:
-        parts.append(f"The solver found no answer for {outcome.failed}: the input serves what comes before that.")
+        parts.append(f"The solver failed on {outcome.failed}: the input satisfies the earlier levels only.")
     named = [
         f"{row!r} by {missed:.6g}"
         for row, missed in zip(program.rows, outcome.missed.tolist(), strict=True)
@@ -134,16 +133,16 @@ def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ..
     ]
     if beyond:
         parts.append(
-            f"The inputs are too weak for these limits, which are exceeded in acceleration: {', '.join(beyond)}."
+            f"The inputs are too weak to keep these limits, which are exceeded in acceleration: {', '.join(beyond)}."
         )
     names = (*(f"power of {name}" for name in robot.input_names), "total power")
     short = [f"{name} by {w:.6g} W" for name, w in zip(names, outcome.short.tolist(), strict=True) if w != 0.0]
     if short:
-        parts.append(f"Rate and bounds of the inputs do not let power fall in time: {', '.join(short)}.")
+        parts.append(f"Rate and bounds of the inputs prevent power from falling in time: {', '.join(short)}.")
     found = outcome.found
     pressing = [] if found is None else np.flatnonzero(found.pressing & (outcome.beyond == 0.0)).tolist()
     if pressing:
-        parts.append(f"Kept at their limit: {', '.join(rows[i] for i in pressing)}.")
+        parts.append(f"At their limit: {', '.join(rows[i] for i in pressing)}.")
     full = np.where(outcome.input < 0.0, limits.lower, limits.upper)
     at_bound = [
         f"{name} ({value:.6g} {unit})".replace(" )", ")")
@@ -158,19 +157,19 @@ def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ..
 
 
 EXACT = 1e-9
-"""Share by which the input without limits may miss rows that it is taken to keep."""
+"""Relative residual up to which the input without limits counts as satisfying a row."""
 MISSED = 1e-7
-"""A row is told as missed from this share of what it is made of."""
+"""A row is reported as missed from this share of its terms,"""
 ROUNDING = 1e-8
-"""And from so many units of it, m/s² or rad/s²."""
+"""and from this residual, in m/s² or rad/s²."""
 
 
 class BoundedInputs:
-    """Decides at each tick which inputs are applied.
+    """Solver for the inputs at each tick, under limits.
 
     Attributes:
-        program: what is realised.
-        limits: what is kept.
+        program: the program that is realised.
+        limits: the limits.
     """
 
     def __init__(
@@ -181,28 +180,28 @@ class BoundedInputs:
         priorities: Iterable[str | Iterable[str]] | None,
         solver: QpSolver | None,
     ) -> None:
-        """Check what is given and write the problem down.
+        """Check the arguments and build the problem.
 
         Args:
-            program: what is realised.
-            method: how multipliers are found where no limit is reached.
-            limits: of the robot; its own if not given.
+            program: the program to realise.
+            method: method that solves for the multipliers where no limit is reached.
+            limits: limits of inputs, power and joints; those of the robot if not given.
             priorities: groups of names of constraints, the highest first; all are equal if not given.
-            solver: of quadratic programmes.
+            solver: solver of the quadratic programmes.
 
         Raises:
-            ModelError: for limits, priorities or a solver that cannot serve, a program without inputs, or rows
-                nonlinear in the accelerations.
+            ModelError: for invalid limits, priorities or solver, a robot without inputs, or rows nonlinear in the
+                accelerations.
         """
         robot = program.robot
         if not program.is_affine:
             rows = ", ".join(repr(row) for row, ok in zip(program.rows, program.affine, strict=True) if not ok)
             raise ModelError(
-                f"realization='bounded' needs rows affine in the accelerations, {rows} is not: use 'actuated', or "
-                "write the row with its accelerations linear"
+                f"realization='bounded' requires rows affine in the accelerations, which {rows} is not: use "
+                "'actuated', or write the row with its accelerations linear"
             )
         if robot.u.numel() == 0:
-            raise ModelError(f"{robot.name} has no inputs, so that there is nothing to bound: use realization='ideal'")
+            raise ModelError(f"{robot.name} has no inputs to bound: use realization='ideal'")
         if limits is not None and not isinstance(limits, ControlLimits):
             raise ModelError(f"limits must be ControlLimits such as ControlLimits.of(robot, effort=…), got {limits!r}")
         if solver is not None and not isinstance(solver, QpSolver):
@@ -219,10 +218,10 @@ class BoundedInputs:
         self._rates = np.isfinite(self.limits.rate).any()
 
     def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
-        """The memory after one more sample.
+        """Return the memory after one more sample.
 
         Args:
-            memory: before it.
+            memory: memory before the sample.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
@@ -232,10 +231,10 @@ class BoundedInputs:
         return BoundedMemory(before, BoundedSample(t, q, v, p, self._decide(t, q, v, p, before)))
 
     def decide(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
-        """The inputs at one tick; a pure function of its arguments.
+        """Return the inputs at one tick; a pure function of its arguments.
 
         Args:
-            memory: of the samples so far.
+            memory: memory of the samples so far.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
@@ -250,11 +249,11 @@ class BoundedInputs:
             return samples.last.outcome
         return self._decide(t, q, v, p, samples.anchor(t))
 
-    def tell(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
-        """The same as :meth:`decide`, with a message: what was missed, by how much, and what to try.
+    def decide_with_message(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+        """Return the same as :meth:`decide`, with a message on what was missed, by how much, and what to try.
 
         Args:
-            memory: of the samples so far.
+            memory: memory of the samples so far.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
@@ -264,12 +263,12 @@ class BoundedInputs:
         parts = [outcome.status.sentence]
         if outcome.status is not Status.OK:
             holding = self.holding(t, q, p)
-            said = describe_limits(self.program, self.limits, self._problem.rows, outcome)
-            parts = [said, "" if holding.possible else holding.message, *parts]
+            limits = describe_limits(self.program, self.limits, self._problem.rows, outcome)
+            parts = [limits, "" if holding.possible else holding.message, *parts]
         return replace(outcome, message=" ".join(filter(None, parts)))
 
     def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
-        """Whether the inputs can hold the robot at rest.
+        """Check if the inputs can hold the robot at rest.
 
         Args:
             t: time [s].
@@ -295,7 +294,7 @@ class BoundedInputs:
             return self._held(t, tick, before, found.failed)
         u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
         failed = f"{found.failed} ({self._word})" if found.failed else ""
-        # Rows that nearly depend on others are reached to a solver's tolerance by many inputs.
+        # Rows that nearly depend on others are satisfied to a solver's tolerance by many inputs.
         missed = self._none_missed if found.reached and fit[2] < math.inf else self._missed(tick, u)
         beyond = self._beyond(tick, u) if found.relaxed else self._none_beyond
         reached = missed is self._none_missed or not missed.any()
@@ -309,8 +308,8 @@ class BoundedInputs:
         what = f"{failed} ({self._word})"
         if before is None:
             raise NotConvergedError(
-                f"at t = {t:g}: no input was found for {what}, and none has been applied before that could be held: "
-                "start where the limits leave room, or give another solver, such as ConicSolver('qrqp')"
+                f"at t = {t:g}: no input was found for {what}, and there is no earlier input to hold: start from a "
+                "state that the limits allow, or use another solver, such as ConicSolver('qrqp')"
             )
         u = np.clip(before.outcome.input, tick.low, tick.high)
         missed, beyond = self._missed(tick, u), self._beyond(tick, u)
@@ -318,21 +317,21 @@ class BoundedInputs:
 
     @property
     def _word(self) -> str:
-        return self._solver.word or "the solver's numbers miss the conditions of optimality"
+        return self._solver.word or "the solver's answer does not satisfy the conditions of optimality"
 
     def _missed(self, tick: BoundedProblemData, u: Array) -> Array:
-        """What is left of the program, in its units; 0 for rounding."""
+        """Return the residual of the program, in its units; 0 for rounding."""
         x = u / tick.scale
         rest = tick.gain @ x - tick.right
         size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
-        told = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
-        # What is left of a row beside others must be met to a share of itself, or the motion is another.
+        large = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
+        # The remainder of a row beside others must be satisfied to a share of itself, or the motion differs.
         beside, left = row_remainders(tick.gain, rest)
         near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
-        return _frozen(np.where(told | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
+        return _frozen(np.where(large | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
 
     def _beyond(self, tick: BoundedProblemData, u: Array) -> Array:
-        """How far the inputs are beyond the limit rows, in their units; 0 for rounding."""
+        """Return the excess of the limit rows, in their units; 0 for rounding."""
         x = u / tick.scale
         value = tick.rows @ x
         over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale

@@ -16,38 +16,40 @@ from ...symbolic.validation import positive, reals
 Array = NDArray[np.float64]
 
 APPROACH = 10.0
-"""Rate [1/s] at which joints may come near their limits of place, if none is given."""
+"""Default rate [1/s] at which joints may approach their position limits."""
 SPEED_APPROACH = 50.0
-"""The same for limits of speed."""
+"""Default rate [1/s] at which joints may approach their speed limits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ControlLimits:
-    r"""Bounds that a controller with ``realization="bounded"`` keeps; inf where there is none.
+    r"""Bounds for a controller with ``realization="bounded"``; inf for no bound.
 
     Inputs: lower ≤ u ≤ upper, |u̇| ≤ rate, |u_i w_i| ≤ power_i and Σ u_i w_i ≤ total_power, where w = Bᵀv are the
-    velocities at which the inputs do work. The first two are never exceeded: the input at the last sample keeps both,
-    so that there always is one that does; before the first sample of a run there is none, and no rate is kept. Where
-    the rate does not let an input fall to its power in time, it comes as near as it can.
+    velocities at which the inputs do work. The first two are never exceeded: the input at the last sample satisfies
+    both, so that a feasible input always exists; before the first sample of a run there is no input to start from, and
+    the rate is not limited. Where the rate prevents an input from falling to its power in time, the power comes as near
+    to its bound as possible.
 
     Joints: with d = joint_upper − q, the bound of a coordinate is d̈ + 2 k ḋ + k² d ≥ 0 and that of a velocity
     v̇ ≤ k' (speed − v), where k is ``approach`` and k' ``speed_approach``; likewise below. A motion that starts with
-    d ≥ 0 and ḋ + k d ≥ 0, and within its limits of speed, then never leaves them [NguyenSreenath2016]_, as long as the
-    inputs are strong enough: a joint that nears its limit at a distance d must be no faster than k d. Of a joint held
-    at an acceleration between samples that is true for k·step ≤ 0.5 and k'·step ≤ 1. Where place and speed ask for
-    the contrary of each other, place comes first.
+    d ≥ 0 and ḋ + k d ≥ 0, and within its speed limits, then never leaves them [NguyenSreenath2016]_, as long as the
+    inputs are strong enough: a joint at a distance d from its limit must not approach it faster than k d. For
+    accelerations that are constant between samples this requires k·step ≤ 0.5 and k'·step ≤ 1. Where the bounds of
+    position and speed conflict, position takes precedence.
 
     Attributes:
         lower: least inputs, shape (nu,) [N, N m or V].
         upper: greatest inputs, shape (nu,).
         rate: greatest |u̇|, shape (nu,) [per s].
         power: greatest |u_i w_i|, shape (nu,) [W].
-        total_power: greatest sum of u_i w_i, at least zero [W]: what a supply gives; what brakes feed back is free.
+        total_power: greatest sum of u_i w_i, at least zero [W]: the power of a supply; regenerated power is not
+            limited.
         joint_lower: least coordinates, shape (nq,).
         joint_upper: greatest coordinates, shape (nq,).
         speed: greatest |v|, shape (nv,).
-        approach: k, how fast a joint may come near its limit of place [1/s].
-        speed_approach: k', how fast it may come near its limit of speed [1/s].
+        approach: k, rate of approach to a position limit [1/s].
+        speed_approach: k', rate of approach to a speed limit [1/s].
 
     Raises:
         ModelError: for a NaN, a wrong shape, a lower limit not below the upper one, or a negative rate, power or speed.
@@ -112,10 +114,10 @@ class ControlLimits:
         approach: float = APPROACH,
         speed_approach: float = SPEED_APPROACH,
     ) -> Self:
-        """The limits of a robot's own data, where no others are given; a single number holds for all.
+        """Return the limits of a robot, replaced by those given; a single number applies to all.
 
         Args:
-            robot: whose ``limits`` are taken.
+            robot: robot whose ``limits`` are the defaults.
             effort: greatest |u|, shape (nu,), in place of lower and upper.
             lower: least inputs, shape (nu,).
             upper: greatest inputs, shape (nu,).
@@ -125,15 +127,15 @@ class ControlLimits:
             joint_lower: least coordinates, shape (nq,).
             joint_upper: greatest coordinates, shape (nq,).
             speed: greatest |v|, shape (nv,).
-            approach: how fast joints may come near their limits of place [1/s].
-            speed_approach: how fast they may come near their limits of speed [1/s].
+            approach: rate of approach to position limits [1/s].
+            speed_approach: rate of approach to speed limits [1/s].
 
         Raises:
-            ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, or effort beside a lower or
-                upper limit.
+            ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, or effort together with a
+                lower or upper limit.
         """
         if not isinstance(robot, Robot):
-            raise ModelError(f"limits are those of a Robot, got {type(robot).__name__}")
+            raise ModelError(f"ControlLimits.of requires a Robot, got {type(robot).__name__}")
         if effort is not None and not (lower is None and upper is None):
             raise ModelError("limits: give effort for −effort ≤ u ≤ effort, or lower and upper, but not both")
         own, c, nu = robot.limits, robot.coordinates, robot.u.numel()
@@ -163,7 +165,7 @@ class ControlLimits:
         for name, size in (("lower", nu), ("joint_lower", c.nq), ("speed", c.nv)):
             given = getattr(self, name).size
             if given != size:
-                raise ModelError(f"limits: {name} needs {size} values for {robot.name}, got {given}")
+                raise ModelError(f"limits: {name} must have {size} values for {robot.name}, got {given}")
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:
@@ -177,7 +179,7 @@ def _numbers(name: str, value: ArrayLike) -> Array:
 
 
 def _filled(name: str, value: ArrayLike, size: int) -> Array:
-    """As a vector of this size."""
+    """Return the value as a vector of this size."""
     array = _numbers(name, value)
     if array.ndim == 0:
         return np.full(size, float(array))

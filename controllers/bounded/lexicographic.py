@@ -18,10 +18,10 @@ RowIndices = NDArray[np.intp]
 
 
 def priority_groups(program: Program, priorities: Iterable[str | Iterable[str]] | None) -> tuple[RowIndices, ...]:
-    """Places of the rows of each group, that of the highest priority first.
+    """Return the indices of the rows of each group, the group of highest priority first.
 
     Args:
-        program: whose constraints are named.
+        program: the program with the constraints that are named.
         priorities: names of constraints, or groups of names of equal priority, the highest first; constraints that are
             not named come last, together. All are equal if not given.
 
@@ -30,11 +30,11 @@ def priority_groups(program: Program, priorities: Iterable[str | Iterable[str]] 
     """
     labels = [label for label, _ in program.linearizations]
     rows = {label: _rows_of(program, i) for i, label in enumerate(labels)}
-    wanted = () if priorities is None else priorities
-    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+    desired = () if priorities is None else priorities
+    if isinstance(desired, str) or not isinstance(desired, Iterable):
         raise ModelError(f"priorities must be a sequence of names or groups of names, got {priorities!r}")
     groups: list[list[str]] = []
-    for group in wanted:
+    for group in desired:
         if not isinstance(group, Iterable):
             raise ModelError(f"priorities: a group must be a name of a constraint or several, got {group!r}")
         names = [group] if isinstance(group, str) else list(group)
@@ -56,7 +56,7 @@ def priority_groups(program: Program, priorities: Iterable[str | Iterable[str]] 
 
 
 def _rows_of(program: Program, index: int) -> RowIndices:
-    """Places of the rows of one constraint."""
+    """Return the indices of the rows of one constraint."""
     blocks = list(dict.fromkeys(program.blocks))
     return np.arange(blocks[index].start, blocks[index].stop)
 
@@ -65,30 +65,30 @@ Array = NDArray[np.float64]
 
 PROXIMAL = (1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 """ε of the steps x₊ = argmin f(x) + ε/2 |x − x₀|², as shares of |G|², which make a sum of squares definite where it
-leaves inputs free. They tell which bounds push; with these the answer is found exactly, mostly after one step. Bounds
-that hardly push need the last ones."""
+leaves inputs free. They find the active bounds, with which the answer is exact, mostly after one step. Bounds with
+small multipliers need the last ones."""
 SLACKENED = (1e-6, 1e-4, 1e-3, 1e-6, 1e-7, 1e-8, 1e-9)
-"""The same for what limit rows are exceeded by: the larger ones where no room is left by others."""
+"""ε for the excess of limit rows: the larger ones if the others leave no feasible point."""
 CAUTIOUS = 1e-3
-"""ε where the solver fails with a smaller one, which rounding may be the cause of."""
+"""ε where the solver fails with a smaller one, possibly by rounding."""
 ROUGH = 1e-6
-"""Share of the numbers that its conditions of optimality are made of by which such a step may miss them."""
+"""Residual of the conditions of optimality that such a step may have, as a share of their terms."""
 GIVEN_UP = 1e-9
-"""A limit row is given up that is exceeded by more than this, in its unit."""
+"""A limit row counts as given up if it is exceeded by more than this, in its unit."""
 
 
 @dataclass(frozen=True, eq=False)
 class LexicographicSolution:
-    """What was found.
+    """Solution of one tick.
 
     Attributes:
         x: scaled inputs, shape (nu,); None if the solver failed.
-        answers: of the solver, by the name of the programme, from which the next tick may start.
-        sides: on which bounds of inputs and limit rows the answer of a level lies, by its name, shape (nu + l,).
-        pressing: whether each limit row keeps the program from being met better, shape (l,).
+        answers: answers of the solver by name of the programme, from which the next tick may start.
+        sides: active bounds of inputs and limit rows at the answer of a level, by its name, shape (nu + l,).
+        pressing: True for each limit row that prevents a better solution of the program, shape (l,).
         given_up: 1 for a limit row that had to be exceeded above, −1 for one below, shape (l,).
-        failed: what was not found, if the solver failed: if there is an x, it serves the groups before that.
-        reached: whether the whole program was satisfied.
+        failed: level at which the solver failed, if it did: x, if any, then serves the earlier groups.
+        reached: True if the whole program is satisfied.
     """
 
     x: Array | None
@@ -101,46 +101,46 @@ class LexicographicSolution:
 
     @property
     def relaxed(self) -> bool:
-        """Whether limit rows had to be given up."""
+        """True if limit rows had to be given up."""
         return bool(self.given_up.any())
 
 
 class LexicographicSolver:
     """Lexicographic least squares under limits.
 
-    1. If an input within all limits satisfies the whole program, the one of least effort ½ uᵀHu of them.
-    2. Else, group by group, least |G_g u − r_g|² within the limits, while what the groups before have reached of
-       G u stays as it is [Escande2014]_; in the end least effort with what is still free.
-    3. If the limit rows of the joints contradict the inputs' bounds, their own least squares come before the program.
+    1. If inputs within all limits satisfy the whole program, the one of least effort ½ uᵀHu.
+    2. Else, group by group, least |G_g u − r_g|² within the limits, with the results G u of earlier groups fixed
+       [Escande2014]_; finally least effort in the remaining freedom.
+    3. If the limit rows of the joints contradict the inputs' bounds, their least squares precede the program.
 
-    Every level has one answer, up to what the levels after it are free to do, so that the input is unique. A
-    programme's answer tells which bounds push; what is kept of it is the exact least squares on these bounds, if it
-    satisfies the conditions of optimality, whatever the solver says. Bounds that pushed at the tick before are tried
-    first: if they satisfy those conditions again, the level needs no programme.
+    Every level has one answer, up to the freedom of later levels, so that the input is unique. A programme's answer
+    determines the active bounds; the result is the exact least squares on these bounds, if it satisfies the conditions
+    of optimality, whatever the solver reports. The active bounds of the previous tick are tried first: if they satisfy
+    those conditions again, the level needs no programme.
     """
 
     def __init__(self, solver: QpSolver, groups: tuple[RowIndices, ...], hard: int) -> None:
-        """Keep the solver.
+        """Store the solver.
 
         Args:
-            solver: of the quadratic programmes.
-            groups: places of the program's rows, the group of the highest priority first.
-            hard: so many limit rows, the first ones, can always be kept and are never given up.
+            solver: solver of the quadratic programmes.
+            groups: indices of the program's rows, the group of highest priority first.
+            hard: number of the first limit rows, which can always be satisfied and are never given up.
         """
         self._solver, self._groups, self._hard = solver, groups, hard
 
     def solve(self, tick: BoundedProblemData, start: LexicographicSolution | None = None) -> LexicographicSolution:
-        """The inputs for one tick.
+        """Solve for the inputs of one tick.
 
         Args:
             tick: the problem.
-            start: what was found at a tick before, from which the solver may start.
+            start: solution of an earlier tick, from which the solver may start.
         """
         return _LevelSequence(self._solver, tick, self._hard, start).solve(self._groups)
 
 
 class _LevelSequence:
-    """One tick."""
+    """Solution of the levels of one tick."""
 
     def __init__(
         self, solver: QpSolver, tick: BoundedProblemData, hard: int, start: LexicographicSolution | None
@@ -153,9 +153,9 @@ class _LevelSequence:
         self._pressing = np.zeros(len(tick.rows), dtype=np.bool_)
 
     def solve(self, groups: tuple[RowIndices, ...]) -> LexicographicSolution:
-        """All levels."""
+        """Solve all levels."""
         start, tick = self._start, self._tick
-        # Where the program was out of reach a moment ago it hardly is within; if it is, the other way finds it too.
+        # If the program was infeasible at the last tick, it probably still is; if not, the levels find it as well.
         if start is None or start.reached:
             whole = self._whole()
             if whole is not None:
@@ -174,7 +174,7 @@ class _LevelSequence:
                     face = relaxed
                     found = self._nearest(name, gain, right, face)
             if not found:
-                # What has been reached before keeps the limits, and is more than an old input.
+                # The result of earlier levels satisfies the limits, and is better than an old input.
                 return self._result(None if face.is_whole else face.x, f"{name} of the program's rows")
             if face.dimension == 0:
                 return self._result(face.x)
@@ -199,11 +199,11 @@ class _LevelSequence:
         return None if answer is None else answer.x
 
     def _answer(self, name: str, program: QuadraticProgram, accuracy: float) -> QpSolution | None:
-        """The solver's answer, if it satisfies the conditions of optimality."""
+        """Return the solver's answer if it satisfies the conditions of optimality, else None."""
         start = self._answers.get(name) or (None if self._start is None else self._start.answers.get(name))
         answer = self._solver.solve(program, start)
         if not optimality_residual(program, answer) <= accuracy:
-            # A start may lead an active-set method round in circles.
+            # A start may cause an active-set method to cycle.
             answer = answer if start is None else self._solver.solve(program)
             if start is None or not optimality_residual(program, answer) <= accuracy:
                 return None
@@ -211,7 +211,7 @@ class _LevelSequence:
         return answer
 
     def _nearest(self, name: str, gain: Array, right: Array, face: OptimalFace) -> bool:
-        """Move to least |gain · x − right|² within the limits, and let what has been reached stay; whether it was."""
+        """Move to least |gain · x − right|² within the limits and fix the result; return True if that succeeded."""
         size = float(np.vdot(gain, gain))
         if size == 0.0 or face.dimension == 0:
             return True
@@ -235,7 +235,7 @@ class _LevelSequence:
         return moved
 
     def _ease(self, face: OptimalFace) -> bool:
-        """Move to the least effort of what is left; whether it was found."""
+        """Move to the least effort in the remaining freedom; return True if that succeeded."""
         H = self._tick.effort
         sides = None if self._start is None else self._start.sides.get("effort")
         if sides is not None and not sides.any() and face.ease(H):
@@ -249,7 +249,7 @@ class _LevelSequence:
         return True
 
     def _tried(self, name: str) -> Array | None:
-        """The bounds that a level's answer was on at the tick before, and those that effort went to in the end."""
+        """Return the active bounds of a level at the previous tick, with those of the final effort level."""
         if self._start is None:
             return None
         sides, last = self._start.sides.get(name), self._start.sides.get("effort")
@@ -264,7 +264,7 @@ class _LevelSequence:
         return True
 
     def _relax(self, x: Array) -> OptimalFace | None:
-        """Exceed limit rows by the least squares that the inputs need to keep to the others, if that is found."""
+        """Exceed limit rows by the least squares that satisfy the others; None if that fails."""
         tick, n, count = self._tick, len(x), len(self._tick.rows)
         if count == self._hard:
             return None
@@ -295,7 +295,7 @@ class _LevelSequence:
         return face
 
     def _give_up(self, x: Array, given_up: Array, sides: Array) -> OptimalFace | None:
-        """Exceed these limit rows by the least squares, if none of them need not be exceeded, and no other must."""
+        """Exceed these limit rows by least squares, if each of them must be exceeded, and no other."""
         tick, up = self._tick, given_up != 0.0
         self._given_up = given_up
         face = self._face(x)
@@ -303,7 +303,7 @@ class _LevelSequence:
             return face
         rows, right = tick.rows[up], np.where(given_up > 0.0, tick.most, tick.least)[up]
         settled = face.settle(sides, rows, right)
-        # A row that pushes would be exceeded, too: it costs nothing as long as it is by little.
+        # An active row would be exceeded too, since a small excess costs almost nothing.
         if (
             settled is None
             or settled.pushing[len(x) + self._hard :].any()

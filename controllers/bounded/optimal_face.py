@@ -1,4 +1,4 @@
-"""The optimal face: all inputs within limits that do as well as one found, in coordinates of its own."""
+"""The optimal face: all inputs within limits that are as good as a given one, in reduced coordinates."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .quadratic_program import QpSolution, QuadraticProgram
 Array = NDArray[np.float64]
 
 SILENT = 1e-8
-"""Directions in which rows move by less than this share of the most do not count as moving them."""
+"""Directions in which rows change by less than this share of the most count as without effect."""
 DEPENDENT = 1e-6
 """Bounds depend on each other if a combination of them is less than this."""
 ROUNDING = 1e-11
-"""Share of what a multiplier is made of that may be rounding."""
+"""Rounding in a multiplier, as a share of its terms."""
 KEPT = 1e-9
-"""A bound is kept that is exceeded by less than this share of the inputs, or of one."""
+"""A bound counts as satisfied if it is exceeded by less than this share of the inputs, or of one."""
 PUSHING = 1e-8
-"""A bound pushes whose multiplier is more than this share of all of them, and more than rounding makes of it,"""
+"""A bound is active if its multiplier is more than this share of all of them, and more than rounding,"""
 REACHED = 1e-10
-"""and rows are reached, so that no bound pushes, that are missed by less than this share of the largest, or of one."""
+"""and rows are satisfied, so that no bound is active, up to this share of the largest, or of one."""
 CHANGES = 6
-"""So many times, less one, bounds that would have to pull are let go and those that are exceeded taken in."""
+"""Number of trials of an active set; between them bounds with wrong signs are released and exceeded ones added."""
 
 
 class ActiveSet(NamedTuple):
-    """Bounds that the answer of a level is on, and those that push, as sides of :meth:`OptimalFace.sides`."""
+    """Bounds that the answer of a level lies on, and active ones, as sides of :meth:`OptimalFace.sides`."""
 
     sides: Array
     pushing: Array
@@ -41,23 +41,23 @@ class ActiveSet(NamedTuple):
 class OptimalFace:
     """x + Z z with low ≤ C · (x + Z z) ≤ high, where ZᵀZ = 1 and C = (1; rows): bounds of inputs, then limit rows.
 
-    Z spans what changes nothing of what has been reached: first everything, and ever less. No equations are left for a
-    solver, which near a corner would be more than independent ones.
+    Z spans the directions that preserve the results of earlier levels: at first all, then fewer. A solver gets no
+    equations, which could become dependent near a corner.
 
     Attributes:
-        x: a point of it, shape (n,).
+        x: a point of the face, shape (n,).
     """
 
     def __init__(self, x: Array, lower: Array, upper: Array, rows: Array, least: Array, most: Array) -> None:
-        """Everything within the limits.
+        """Start with all inputs within the limits.
 
         Args:
-            x: a point near them, shape (n,).
-            lower: bounds of x, shape (n,).
-            upper: bounds of x, shape (n,).
-            rows: shape (l, n).
-            least: bounds of rows · x, shape (l,).
-            most: bounds of rows · x, shape (l,).
+            x: a point near the limits, shape (n,).
+            lower: lower bounds of x, shape (n,).
+            upper: upper bounds of x, shape (n,).
+            rows: limit rows, shape (l, n).
+            least: lower bounds of rows · x, shape (l,).
+            most: upper bounds of rows · x, shape (l,).
         """
         self.x = np.minimum(np.maximum(x, lower), upper)
         self._lower, self._upper, self._rows, self._least, self._most = lower, upper, rows, least, most
@@ -67,21 +67,21 @@ class OptimalFace:
 
     @property
     def dimension(self) -> int:
-        """How many numbers z are left; none where x is the only point."""
+        """Dimension of z; 0 where x is the only point."""
         return len(self.x) if self._Z is None else self._Z.shape[1]
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing has been reached so far."""
+        """True if no level has been fixed so far."""
         return self._Z is None
 
     def program(self, square: Array, slope: Array, eps: float = 0.0) -> QuadraticProgram:
-        """Least ½ zᵀZᵀ(square + ε)Zz + slopeᵀZz, with the limits.
+        """Return the programme of least ½ zᵀZᵀ(square + ε)Zz + slopeᵀZz under the limits.
 
         Args:
-            square: shape (n, n).
-            slope: shape (n,), at ``x``.
-            eps: makes it definite.
+            square: Hessian, shape (n, n).
+            slope: gradient at ``x``, shape (n,).
+            eps: ε, which makes the Hessian definite.
         """
         Z, x = self._Z, self.x
         H = square.copy() if Z is None else Z.T @ square @ Z
@@ -91,53 +91,53 @@ class OptimalFace:
             return QuadraticProgram(
                 H, slope, self._rows, self._least - reached, self._most - reached, self._lower - x, self._upper - x
             )
-        # What has been reached must stay possible: z = 0 is, whatever rounding says.
+        # Earlier results must remain feasible: z = 0 is, despite rounding.
         reached, unbound = self._C @ x, np.full(len(H), np.inf)
         low, high = np.minimum(self._low - reached, 0.0), np.maximum(self._high - reached, 0.0)
         return QuadraticProgram(H, slope @ Z, self._C @ Z, low, high, -unbound, unbound)
 
     def sides(self, answer: QpSolution) -> Array:
-        """Of each bound the side on which it pushes: 1 the upper, −1 the lower, 0 neither; shape (n + l,).
+        """Return the active side of each bound: 1 the upper, −1 the lower, 0 neither; shape (n + l,).
 
         Args:
-            answer: of :meth:`program`.
+            answer: answer of the solver for :meth:`program`.
         """
         pushes = answer.multipliers[-len(self._C) :]
         return np.where(np.abs(pushes) > REACHED * np.abs(pushes).max(initial=0.0), np.sign(pushes), 0.0)
 
     def move(self, z: Array) -> None:
-        """Make x + Z z the point.
+        """Move x to x + Z z.
 
         Args:
-            z: shape (dimension of the face,).
+            z: step, shape (dimension of the face,).
         """
         self.x = np.minimum(np.maximum(self.x + (z if self._Z is None else self._Z @ z), self._lower), self._upper)
 
     def hold(self, rows: Array) -> None:
-        """Keep rows · x as it is.
+        """Fix rows · x at its present value.
 
         Args:
-            rows: shape (m, n).
+            rows: rows to fix, shape (m, n).
         """
         _, values, directions = _svd(rows if self._Z is None else rows @ self._Z)
         kept = directions[_count(values, SILENT * _norm(rows)) :].T
         self._Z = kept if self._Z is None else self._Z @ kept
 
     def settle(self, sides: Array, gain: Array, right: Array) -> ActiveSet | None:
-        """Move to the least |gain · x − right|² of this face, and keep to the points that do as well, if it is found.
+        """Move to the least |gain · x − right|² of this face and restrict the face to the minimizers, if found.
 
-        With the bounds known that push, there is no programme to be solved but linear least squares, and the signs of
-        their multipliers to be looked at, and the other bounds; all of these together are the conditions of optimality,
-        and so it does not matter how good a guess ``sides`` was. Bounds that push are kept to from now on, because the
-        slope of the sum of squares is a sum of them.
+        With known active bounds only linear least squares must be solved, and the signs of their multipliers and the
+        other bounds checked; together these are the conditions of optimality, so the result does not depend on the
+        quality of the guess ``sides``. Active bounds are fixed from now on, because the gradient of the sum of squares
+        is a combination of them.
 
         Args:
-            sides: of the bounds that are thought to push, as of :meth:`sides`.
-            gain: shape (m, n).
-            right: shape (m,).
+            sides: guess of the active bounds, as from :meth:`sides`.
+            gain: rows, shape (m, n).
+            right: right side, shape (m,).
 
         Returns:
-            The bounds that it was found with; None, with nothing changed, if it was not.
+            The active bounds; None, with nothing changed, if the minimum was not found.
         """
         size, Z, C = _norm(gain), self._Z, self._C
         for _ in range(CHANGES):
@@ -188,10 +188,10 @@ class OptimalFace:
         return None
 
     def ease(self, H: Array) -> bool:
-        """Move to the least ½ xᵀHx, if no bound keeps it from there; whether it did.
+        """Move to the least ½ xᵀHx if no bound prevents it; return True if it moved.
 
         Args:
-            H: shape (n, n), positive definite.
+            H: effort matrix, positive definite, shape (n, n).
         """
         Z = _unit(len(self.x)) if self._Z is None else self._Z
         ZH = Z.T @ H
@@ -203,10 +203,10 @@ class OptimalFace:
         return True
 
     def _split(self, on: NDArray[np.intp]) -> tuple[Array, Array] | None:
-        """Coordinates z in which these bounds are equations: the inverse of their rows, and what they leave free.
+        """Return the pseudo-inverse of these bounds' rows in z, and a basis of the directions they leave free.
 
         Args:
-            on: places of bounds.
+            on: indices of the bounds.
         """
         n, d, k, Z = len(self.x), self.dimension, len(on), self._Z
         if k > d:
@@ -225,7 +225,7 @@ class OptimalFace:
 
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """Full singular value decomposition; `np.linalg.svd` takes twice as long for so small a matrix."""
+    """Return the full singular value decomposition, in half the time of `np.linalg.svd` for small matrices."""
     if not matrix.size:
         return _unit(len(matrix)), np.zeros(0), _unit(matrix.shape[1])
     found = _dgesdd()(matrix)
@@ -239,13 +239,13 @@ def _norm(array: Array) -> float:
 
 
 def _count(descending: Array, least: float) -> int:
-    """How many are greater."""
+    """Return the number of values greater than ``least``."""
     return len(descending) if descending.size and descending[-1] > least else int(np.count_nonzero(descending > least))
 
 
 @functools.cache
 def _dgesdd() -> Callable[[Array], tuple[Array, Array, Array, int]]:
-    """LAPACK's decomposition, looked up once: an import takes long, and even a repeated one as long as a matrix."""
+    """Return LAPACK's decomposition, looked up once: even a repeated import costs as much as a decomposition."""
     from scipy.linalg import lapack
 
     function: Callable[[Array], tuple[Array, Array, Array, int]] = lapack.dgesdd

@@ -1,4 +1,4 @@
-"""The optimization problem that limits and a program pose at one state, as expressions and compiled."""
+"""The optimization problem of limits and a program at one state, as expressions and compiled."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class LimitRows:
 
     Attributes:
         low: least input that the given bounds and the power of each input allow, shape (nu,); where these or the total
-            power leave nothing, the one of the given bounds that comes nearest to the power.
-        high: the greatest, shape (nu,).
-        short: by how much power is exceeded at least, shape (nu + 1,): that of each input, then their sum [W].
-        names: of the rows, l of them.
-        hard: so many of them, the first ones, can always be kept within low and high.
-        matrix: shape (l, nu).
-        least: shape (l,).
-        most: shape (l,).
+            power leave no feasible input, the given bound that is nearest to the power.
+        high: greatest input, likewise, shape (nu,).
+        short: least possible excess of power, shape (nu + 1,): that of each input, then of their sum [W].
+        names: names of the rows, l of them.
+        hard: number of the first rows, which can always be satisfied within low and high.
+        matrix: matrix of the rows, shape (l, nu).
+        least: lower bounds of the rows, shape (l,).
+        most: upper bounds of the rows, shape (l,).
         scale: one over the unit of each row, shape (l,).
     """
 
@@ -48,15 +48,15 @@ class LimitRows:
         mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]],
         given: tuple[ca.SX, ca.SX],
     ) -> None:
-        """Write them down.
+        """Build the rows.
 
         Args:
             robot: the model.
-            limits: of it.
+            limits: limits of the robot.
             free: accelerations without inputs, shape (nv,).
-            reach: what inputs add to them, shape (nv, nu).
-            mobility: what generalized forces add to accelerations and reactions.
-            given: least and greatest inputs that torque and rate allow, shape (nu,) each.
+            reach: M̂ B, effect of the inputs on the accelerations, shape (nv, nu).
+            mobility: function from generalized forces to their effect on accelerations and reactions.
+            given: least and greatest inputs that torque and rate limits allow, shape (nu,) each.
         """
         self.names: tuple[str, ...] = ()
         self.hard = 0
@@ -73,10 +73,10 @@ class LimitRows:
         )
 
     def beyond(self, u: ca.SX) -> ca.SX:
-        """By how much an input is beyond each row, as a share of what it is made of, shape (l,).
+        """Return the excess of each row under an input, as a share of its terms, shape (l,).
 
         Args:
-            u: shape (nu,).
+            u: inputs, shape (nu,).
         """
         value, size = self.matrix @ u, 1 / self.scale + ca.fabs(self.matrix) @ ca.fabs(u)
         return ca.vertcat(
@@ -95,7 +95,7 @@ class LimitRows:
                 w = ca.fabs(speed[i])
                 bound = ca.if_else(w > 0, float(power) / w, INF)
                 least, most = _clipped(-bound, least, most), _clipped(bound, least, most)
-                # Where the given bounds leave no room, least and most are the end of them that is nearest.
+                # If the given bounds exclude the power bound, least and most are the nearest of the given bounds.
                 nearest = ca.fmax(ca.fmax(least, -most), 0)
                 short.append(ca.if_else(w > 0, ca.fmax(nearest * w - float(power) * (1 + 1e-12), 0), 0))
             else:
@@ -110,7 +110,7 @@ class LimitRows:
                 fastest = ca.fmax(fastest, ca.fabs(w))
             beyond = total > allowed
             for i, (w, least, most) in enumerate(zip(speeds, low, high, strict=True)):
-                # The corner that is left, without the rounding of a row through it.
+                # The only remaining corner, without the rounding of a row through it.
                 low[i] = ca.if_else(ca.logic_and(beyond, w < 0), most, least)
                 high[i] = ca.if_else(ca.logic_and(beyond, w > 0), least, most)
             self.hard = 1
@@ -140,13 +140,13 @@ class LimitRows:
                 for bound, none in ((limits.joint_lower[i], -INF), (limits.joint_upper[i], INF))
             )
             if c.are_rates and fast[i]:
-                # The same row: what the place asks for is kept where the speed asks for the contrary.
+                # One row for both: the bound of the position takes precedence over that of the speed.
                 slow = float(limits.speed[i])
                 least, most = (
                     _clipped(hurry * (-slow - c.v[i]), least, most),
                     _clipped(hurry * (slow - c.v[i]), least, most),
                 )
-            unit = "limit of place and speed" if c.are_rates and fast[i] else "limit of place"
+            unit = "limit of position and speed" if c.are_rates and fast[i] else "limit of position"
             self._add_joint(f"{c.names[i]!r} ({unit})", matrix[i, :], drift[i], (least, most), ease[i])
         ease = ca.diag(mobility(ca.SX.eye(c.nv))[0])
         for i in np.flatnonzero(fast & ~bounded if c.are_rates else fast).tolist():
@@ -174,10 +174,10 @@ def _clipped(value: ca.SX, least: ca.SX, most: ca.SX) -> ca.SX:
 Array = NDArray[np.float64]
 
 RELATIVE_FLOOR = 1e-12
-"""Added to the diagonal of the scaled effort matrix, which is 1: it is definite even where two inputs do the same."""
+"""Addition to the unit diagonal of the scaled effort matrix, which makes it definite even for equivalent inputs."""
 
 DEPENDENT = 1e-11
-"""Share of what it is made of below which a number counts as rounding."""
+"""Share of its terms below which a number counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,21 +185,21 @@ class BoundedProblemData:
     """A problem at one state, in inputs x with u = scale · x.
 
     Attributes:
-        input: of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
-        fit: by how much that input is beyond its bounds, beyond the limit rows, and the program beyond its right side,
-            the last two as a share of what they are made of; and the greatest of ``short``; shape (4,).
-        low: least input that torque, rate and power allow, shape (nu,).
-        high: the greatest, shape (nu,).
-        scale: shape (nu,).
+        input: input of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
+        fit: greatest excess of that input over its bounds and over the limit rows, greatest residual of the program,
+            the last two as a share of their terms; and the greatest of ``short``; shape (4,).
+        low: least input that torque, rate and power limits allow, shape (nu,).
+        high: greatest input that they allow, shape (nu,).
+        scale: scale of the inputs, shape (nu,).
         effort: matrix of the effort ½ xᵀHx, with a diagonal of ones, shape (nu, nu).
         rows: limit rows, shape (l, nu).
-        least: their lower bounds, shape (l,).
-        most: their upper bounds, shape (l,).
-        row_scale: unit of a limit row times this is 1, shape (l,).
+        least: lower bounds of the limit rows, shape (l,).
+        most: upper bounds of the limit rows, shape (l,).
+        row_scale: one over the unit of each limit row, shape (l,).
         gain: program rows, shape (m, nu).
-        right: what they must be, shape (m,).
-        gain_scale: unit of a program row times this is 1, shape (m,).
-        short: by how much rate and bounds make each input, and then the sum, exceed its power [W], shape (nu + 1,).
+        right: right side of the program rows, shape (m,).
+        gain_scale: one over the unit of each program row, shape (m,).
+        short: excess of power that rate and bounds cause, of each input, then of their sum [W], shape (nu + 1,).
         total: sum of effort, rows, gain and right: not finite if one of their numbers is not, shape (1,).
     """
 
@@ -221,24 +221,24 @@ class BoundedProblemData:
 
 
 class BoundedProblem:
-    """The functions that make a :class:`BoundedProblemData`.
+    """Functions that evaluate a :class:`BoundedProblemData`.
 
-    Program rows are measured in the unit Θ M̂ Θᵀ, averaged over the rows of a constraint: squares of what they miss are
-    then what the missing force would do, |R|² in the metric M⁻¹, whatever the units of the rows, and rows of one
-    constraint, which share a unit, weigh the same. Limit rows likewise.
+    Program rows are scaled by Θ M̂ Θᵀ, averaged over the rows of a constraint: squares of their residuals are then |R|²
+    of the missing force in the metric M⁻¹, independent of the units of the rows, and rows of one constraint, which
+    share a unit, have equal weight. Limit rows are scaled in the same way.
 
     Attributes:
         rows: names of the limit rows.
-        hard: so many of them, the first ones, can always be kept.
+        hard: number of the first limit rows, which can always be satisfied.
     """
 
     def __init__(self, program: Program, method: MultiplierMethod, limits: ControlLimits) -> None:
         """Assemble the expressions.
 
         Args:
-            program: affine in the accelerations.
-            method: how the multipliers of the program without limits are found, if its rows are reachable.
-            limits: of the program's robot.
+            program: program with rows affine in the accelerations.
+            method: method that solves for the multipliers without limits, if the rows are reachable.
+            limits: limits of the program's robot.
         """
         robot = program.robot
         self._program, nu = program, robot.u.numel()
@@ -256,7 +256,7 @@ class BoundedProblem:
         limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
         self.rows, self.hard, u = limited.names, limited.hard, best.input
         if best.misses.numel():
-            # The method has judged each row by what is left of it beside others.
+            # The method has already checked each row.
             missed = ca.if_else(best.relative_pivots > 0, 0, np.inf)
         else:
             missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
@@ -293,29 +293,29 @@ class BoundedProblem:
         ]
 
     def quick(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Input and fit of the tick alone.
+        """Return only input and fit of the tick.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters, whole vector.
-            low: least input at this time, torque and rate limits taken together, shape (nu,).
-            high: the greatest, shape (nu,).
+            low: least input at this time by torque and rate limits together, shape (nu,).
+            high: greatest input at this time by torque and rate limits together, shape (nu,).
         """
         u, fit = self._quick(t, q, v, p, low, high)
         return u.reshape(-1), fit
 
     def whole(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> BoundedProblemData:
-        """All of it.
+        """Return the whole problem.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters, whole vector.
-            low: least input at this time, torque and rate limits taken together, shape (nu,).
-            high: the greatest, shape (nu,).
+            low: least input at this time by torque and rate limits together, shape (nu,).
+            high: greatest input at this time by torque and rate limits together, shape (nu,).
         """
         found = self._whole(t, q, v, p, low, high)
         return BoundedProblemData(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
@@ -326,7 +326,7 @@ class BoundedProblem:
         except ModelError:
             if isinstance(method, DirectMethod):
                 raise
-            # More rows than inputs, or some out of reach: with limits what they miss is told at each tick.
+            # More rows than inputs, or unreachable rows: with limits their residuals are reported at each tick.
             return ActuatedRealization().build(program, LeastNormMultipliers())
 
     @functools.cached_property
@@ -342,12 +342,12 @@ class BoundedProblem:
 
 
 def dependent_inputs(program: Program, weight: ca.SX, free: ca.SX) -> bool:
-    """Whether some inputs can do nothing that others cannot, at all sampled places.
+    """True if some inputs are redundant at all sampled states.
 
     Args:
-        program: whose robot it is.
+        program: the program.
         weight: W = Bᵀ M̂ B, shape (nu, nu).
-        free: M⁻¹ B, what inputs do without natural constraints, shape (nv, nu).
+        free: M⁻¹ B, effect of the inputs without natural constraints, shape (nv, nu).
     """
     robot, c = program.robot, program.robot.coordinates
     looked_at = {"W": weight, "free": ca.diag(robot.input_matrix.T @ free)}
@@ -362,7 +362,7 @@ def dependent_inputs(program: Program, weight: ca.SX, free: ca.SX) -> bool:
 
 
 def _row_unit(program: Program, mobility: ca.SX) -> ca.SX:
-    """1/√ of the mean mobility of the rows of each constraint, shape (m,); 1 where all of them vanish."""
+    """Return 1/√ of the mean mobility of the rows of each constraint, shape (m,); 1 where all of them vanish."""
     units: list[ca.SX] = []
     for block in program.blocks:
         total = ca.SX(0)
@@ -373,7 +373,7 @@ def _row_unit(program: Program, mobility: ca.SX) -> ca.SX:
 
 
 def _greatest(values: ca.SX) -> ca.SX:
-    """Of the entries of a column; −inf of none."""
+    """Return the greatest entry of a column; −inf if it is empty."""
     found = ca.SX(-np.inf)
     for i in range(values.numel()):
         found = ca.fmax(found, values[i])

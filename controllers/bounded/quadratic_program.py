@@ -18,20 +18,20 @@ from ...symbolic.kernel import Kernel
 Array = NDArray[np.float64]
 
 ACCURACY = 1e-8
-"""Share of the numbers that an optimality condition is made of by which an answer may miss it."""
+"""Residual of an optimality condition that an answer may have, as a share of its terms."""
 
 
 @dataclass(frozen=True, eq=False)
 class QuadraticProgram:
     """Least ½ xᵀHx + gᵀx with lower ≤ x ≤ upper and least ≤ A x ≤ most; H > 0, so that the answer is unique.
 
-    Bounds may be infinite; two that are equal make an equation. The arrays are neither copied nor checked: a programme
-    is made and solved within one tick.
+    Bounds may be infinite; two equal ones form an equation. The arrays are neither copied nor checked: a programme is
+    built and solved within one tick.
 
     Attributes:
-        H: shape (n, n), symmetric positive definite.
-        g: shape (n,).
-        A: shape (k, n).
+        H: Hessian, symmetric positive definite, shape (n, n).
+        g: gradient at x = 0, shape (n,).
+        A: matrix of the rows, shape (k, n).
         least: lower bounds of A x, shape (k,).
         most: upper bounds of A x, shape (k,).
         lower: lower bounds of x, shape (n,).
@@ -49,12 +49,12 @@ class QuadraticProgram:
 
 @dataclass(frozen=True, eq=False)
 class QpSolution:
-    """What a solver says, to be believed only after :func:`misses`.
+    """Answer of a solver, to be checked by :func:`optimality_residual`.
 
     Attributes:
-        x: shape (n,).
-        multipliers: of the bounds of x, then of those of A x, shape (n + k,): H x + g + (1 Aᵀ) multipliers = 0, above
-            zero at an upper bound and below zero at a lower one.
+        x: the solution, shape (n,).
+        multipliers: multipliers of the bounds of x, then of A x, shape (n + k,): H x + g + (1 Aᵀ) multipliers = 0,
+            positive at an upper bound and negative at a lower one.
     """
 
     x: Array
@@ -66,28 +66,28 @@ class QpSolver(ABC):
 
     @property
     def word(self) -> str:
-        """How the last call ended, in the solver's own words; empty if it does not tell."""
+        """Return status of the last call, as reported by the solver; empty if it reports none."""
         return ""
 
     @abstractmethod
     def solve(self, program: QuadraticProgram, start: QpSolution | None = None) -> QpSolution:
-        """The solver's answer; one that failed may hold any numbers.
+        """Solve a programme; the answer may contain any numbers if the solver fails.
 
         Args:
-            program: what is solved.
+            program: the programme to solve.
             start: answer of a similar programme, from which the solver may start; it must not change the answer.
         """
 
 
 def optimality_residual(program: QuadraticProgram, answer: QpSolution) -> float:
-    """By how much an answer misses the conditions of optimality, as a share of what they are made of; NaN for NaN.
+    """Return the residual of the conditions of optimality, as a share of their terms; NaN for NaN.
 
-    They are H x + g + (1 Aᵀ) λ = 0, bounds kept, and for each bound λ = 0 or the bound reached, on the side that the
-    sign of λ tells. For H > 0 they hold at the least value and nowhere else.
+    They are H x + g + (1 Aᵀ) λ = 0, all bounds satisfied, and for each bound λ = 0 or the bound active, on the side
+    given by the sign of λ. For H > 0 they hold at the minimum and nowhere else.
 
     Args:
-        program: what was solved.
-        answer: what the solver says.
+        program: the programme that was solved.
+        answer: the solver's answer.
     """
     A = program.A
     (missed,) = _optimality_conditions(*A.shape)(
@@ -98,29 +98,29 @@ def optimality_residual(program: QuadraticProgram, answer: QpSolution) -> float:
 
 
 def is_optimal(program: QuadraticProgram, answer: QpSolution) -> bool:
-    """Whether an answer is one, to :data:`ACCURACY`.
+    """True if an answer is optimal to :data:`ACCURACY`.
 
     Args:
-        program: what was solved.
-        answer: what the solver says.
+        program: the programme that was solved.
+        answer: the solver's answer.
     """
     return optimality_residual(program, answer) <= ACCURACY
 
 
 @functools.lru_cache(maxsize=64)
 def _optimality_conditions(k: int, n: int) -> Kernel:
-    """The conditions of optimality for one size."""
+    """Return the conditions of optimality for one size."""
     H, A = ca.SX.sym("H", n, n), ca.SX.sym("A", k, n)
     g, x, lower, upper = (ca.SX.sym(name, n) for name in ("g", "x", "lower", "upper"))
     least, most, multipliers = ca.SX.sym("least", k), ca.SX.sym("most", k), ca.SX.sym("multipliers", n + k)
     slopes = ca.horzcat(ca.SX.eye(n), A.T)
     z, pushed = slopes.T @ x, slopes @ multipliers
     over, under = z - ca.vertcat(upper, most), ca.vertcat(lower, least) - z
-    # Sums, in which no NaN gets lost.
+    # Sums, which preserve NaN.
     still, broken, loose = ca.sumsqr(H @ x + g + pushed), ca.SX(0), ca.SX(0)
     for i in range(n + k):
         broken = broken + ca.fmax(ca.fmax(over[i], under[i]), 0) ** 2
-        # Where a multiplier pushes, the bound on its side must be reached: one of the two numbers vanishes.
+        # Complementarity: the multiplier or the gap to the bound on its side vanishes.
         gap = ca.if_else(multipliers[i] > 0, over[i], under[i])
         loose = loose + ca.fmin(ca.fabs(gap), ca.fabs(multipliers[i])) ** 2
     missed = ca.sqrt(still / (1 + ca.sumsqr(g) + ca.sumsqr(multipliers)) + (broken + loose) / (1 + ca.sumsqr(x)))
@@ -138,12 +138,12 @@ OPTIONS: dict[str, dict[str, object]] = {
         "print_info": False,
     },
 }
-"""The solvers that are known to be accurate enough, in the order of preference, and how they are called."""
+"""Solvers that are known to be accurate enough, in order of preference, with their options."""
 
 
 @dataclass(frozen=True, eq=False)
 class _BufferedFunction:
-    """A CasADi function for one size, and the arrays that it reads and writes."""
+    """CasADi function for one size, and the arrays that it reads and writes."""
 
     evaluate: Callable[[], None]
     buffer: ca.FunctionBuffer
@@ -153,64 +153,63 @@ class _BufferedFunction:
 
 
 class _ThreadFunctions(threading.local):
-    """The functions of a thread, and how its last call ended."""
+    """Functions of a thread, and the status of its last call."""
 
     def __init__(self) -> None:
-        """Begin with none; called in each thread."""
+        """Start without functions; called in each thread."""
         self.bound: dict[tuple[int, int], _BufferedFunction] = {}
         self.last: _BufferedFunction | None = None
         self.raised = ""
 
     def __reduce__(self) -> tuple[type[_ThreadFunctions], tuple[()]]:
-        """A copy begins with none."""
+        """Copy without functions."""
         return _ThreadFunctions, ()
 
 
 class ConicSolver(QpSolver):
     """CasADi's ``conic``, called through its buffers.
 
-    ``daqp``, a dual active-set method [Arnstrom2022]_, is taken where CasADi has it (since 3.6.6), else ``qrqp``, its
-    own primal-dual active-set method. CasADi starts ``daqp`` anew at each call, so that only ``qrqp`` gains from a
-    start.
+    ``daqp``, a dual active-set method [Arnstrom2022]_, is used if CasADi has it (since 3.6.6), else ``qrqp``, CasADi's
+    primal-dual active-set method. CasADi restarts ``daqp`` at each call, so only ``qrqp`` benefits from a start.
 
     Attributes:
-        name: which one is called.
+        name: name of the solver that is called.
     """
 
     def __init__(self, name: str | None = None) -> None:
         """Choose a solver.
 
         Args:
-            name: ``"daqp"`` or ``"qrqp"``; the first that this CasADi has if not given.
+            name: ``"daqp"`` or ``"qrqp"``; the first of them that this CasADi has if not given.
 
         Raises:
             ModelError: for an unknown solver, or one that this CasADi does not have.
         """
         if name is not None and name not in OPTIONS:
             raise ModelError(unknown_name("solver of quadratic programmes", str(name), OPTIONS))
-        wanted = list(OPTIONS) if name is None else [name]
-        found = [one for one in wanted if ca.has_conic(one)]
+        desired = list(OPTIONS) if name is None else [name]
+        found = [one for one in desired if ca.has_conic(one)]
         if not found:
             raise ModelError(
-                f"CasADi {ca.__version__} has no solver {' or '.join(map(repr, wanted))}: install a newer one"
+                f"CasADi {ca.__version__} has no solver {' or '.join(map(repr, desired))}: install a newer version"
             )
         self.name = found[0]
         self._own = _ThreadFunctions()
 
     @property
     def word(self) -> str:
-        """How the last call ended; empty in versions of CasADi whose buffers do not tell."""
+        """Return status of the last call; empty in versions of CasADi whose buffers do not report it."""
         last = self._own.last
         if self._own.raised or last is None:
             return self._own.raised
-        tell: Callable[[], dict[str, object]] | None = getattr(last.buffer, "stats", None)
-        return "" if tell is None else f"{self.name}: {tell().get('return_status', '')}"
+        stats: Callable[[], dict[str, object]] | None = getattr(last.buffer, "stats", None)
+        return "" if stats is None else f"{self.name}: {stats().get('return_status', '')}"
 
     def solve(self, program: QuadraticProgram, start: QpSolution | None = None) -> QpSolution:
-        """The solver's answer.
+        """Solve a programme.
 
         Args:
-            program: what is solved.
+            program: the programme to solve.
             start: answer of a similar programme.
         """
         size = program.A.shape
@@ -226,7 +225,7 @@ class ConicSolver(QpSolver):
         else:
             given["x0"][:] = start.x
             given["lam_x0"][:], given["lam_a0"][:] = start.multipliers[:n], start.multipliers[n:]
-        # What is left of the call before must not pass for an answer.
+        # Results of the previous call must not count as an answer.
         for result in bound.results.values():
             result.fill(np.nan)
         own.last, own.raised = bound, ""
@@ -234,8 +233,8 @@ class ConicSolver(QpSolver):
             bound.evaluate()
         except RuntimeError as error:
             own.raised = str(error).strip().splitlines()[-1]
-        told = bound.results
-        return QpSolution(told["x"].copy(), np.concatenate((told["lam_x"], told["lam_a"])))
+        results = bound.results
+        return QpSolution(results["x"].copy(), np.concatenate((results["lam_x"], results["lam_a"])))
 
     def _bind(self, size: tuple[int, int]) -> _BufferedFunction:
         k, n = size

@@ -17,19 +17,20 @@ from .control_limits import ControlLimits
 Array = NDArray[np.float64]
 
 AT_REST = 1e-8
-"""Acceleration below which a robot is at rest, as a share of what gravity and inputs alone would give, or in units."""
+"""Acceleration below which a robot is at rest, as a share of that without inputs, or in m/s² or rad/s² if that is
+less than 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class StaticHolding:
-    """Whether the limits allow to stand still.
+    """Result of a check if the limits allow rest.
 
     Attributes:
-        possible: whether they do.
-        input: u that comes nearest to it within the bounds, shape (nu,).
-        needed: u of least norm that would hold without them, or come nearest, shape (nu,).
-        acceleration: what ``input`` leaves, shape (nv,).
-        message: what holds the robot, or which inputs are too weak and by how much.
+        possible: True if they do.
+        input: u within the bounds with the least acceleration, shape (nu,).
+        needed: u of least norm without bounds for rest, or for the least acceleration, shape (nu,).
+        acceleration: remaining acceleration under ``input``, shape (nv,).
+        message: sentence on the result, with the inputs that are too weak and by how much.
     """
 
     possible: bool
@@ -43,17 +44,17 @@ class RestEquilibria:
     """Equilibria of a robot with bounded inputs: a = a₀(t, q, v = 0) + M̂ B u = 0."""
 
     def __init__(self, robot: Robot, parameters: Parameters, limits: ControlLimits) -> None:
-        """Keep the model.
+        """Store the model.
 
         Args:
             robot: the model.
-            parameters: of the program, the robot's among them.
-            limits: lower and upper bounds of inputs; what else bounds motion does not matter at rest.
+            parameters: parameters of the program, including the robot's.
+            limits: limits, of which the lower and upper bounds of inputs matter at rest.
         """
         self._robot, self._parameters, self._limits = robot, parameters, limits
 
     def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
-        """Whether inputs within their bounds hold the robot at rest.
+        """Check if inputs within their bounds hold the robot at rest.
 
         Args:
             t: time [s].
@@ -72,7 +73,7 @@ class RestEquilibria:
         least = np.abs(free + reach @ needed).max(initial=0.0)
         size = max(1.0, float(np.abs(free).max(initial=0.0)))
         if (u != needed).any():
-            # Other inputs may do the same where there are more than needed; a bound that is a point is widened by none.
+            # Redundant inputs may replace each other; equal bounds are widened slightly, as lsq_linear requires.
             same = limits.lower == limits.upper
             low, high = limits.lower - 1e-12 * same, limits.upper + 1e-12 * same
             u = np.clip(np.asarray(lsq_linear(reach, -free, (low, high), tol=1e-14).x), limits.lower, limits.upper)
@@ -87,11 +88,11 @@ class RestEquilibria:
     def _sentence(self, possible: bool, reachable: bool, u: Array, needed: Array) -> str:
         robot, limits = self._robot, self._limits
         if possible:
-            return "The limits allow to stand still here."
+            return "The limits allow rest in this position."
         if not reachable:
-            return f"{robot.name} cannot stand still here, whatever its inputs: too few drives act on it."
+            return f"No inputs hold {robot.name} at rest in this position: it has too few drives."
         weak = [
-            f"{name} would need {value:.6g} {unit} of {bound:.6g}".replace("  ", " ")
+            f"{name} would need {value:.6g} {unit}, beyond its bound {bound:.6g}".replace(" ,", ",")
             for name, unit, value, low, high in zip(
                 robot.input_names,
                 robot.input_units,
@@ -103,7 +104,7 @@ class RestEquilibria:
             if not low <= value <= high
             for bound in (high if value > high else low,)
         ]
-        return f"The limits do not allow to stand still here: {', '.join(weak)}."
+        return f"The limits do not allow rest in this position: {', '.join(weak)}."
 
     @functools.cached_property
     def _kernel(self) -> Kernel:

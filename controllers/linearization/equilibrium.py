@@ -1,4 +1,4 @@
-"""Equilibria: positions that inputs and reactions hold, h = B u + Aᵀμ at v = 0."""
+"""Equilibria: positions at which inputs and reactions balance the forces, h = B u + Aᵀμ at v = 0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Values = Mapping[str, float] | ArrayLike | None
 
 ITERATIONS = 100
 TOLERANCE = 1e-11
-"""Of the forces left over, as a share of those that act; and of places, in their own units."""
+"""Residual of the forces, as a share of those that act, and of the position constraints, in their units."""
 STEP = 0.3
 """Largest change of a coordinate in one step [rad or m]."""
 RANK = 1e-10
@@ -30,20 +30,20 @@ RANK = 1e-10
 
 
 class NoEquilibriumError(NotConvergedError):
-    """A position that the inputs cannot hold.
+    """Raised for a position that the inputs cannot hold.
 
     Attributes:
-        nearest: coordinates at which the least is left over, shape (nq,).
-        missing: generalized force that is left over there, by the name of its velocity [N or N m].
+        nearest: coordinates with the least residual, shape (nq,).
+        missing: residual generalized force there, by the name of its velocity [N or N m].
     """
 
     def __init__(self, message: str, nearest: Array, missing: Mapping[str, float]) -> None:
-        """Attach what was found.
+        """Store the message and the nearest position.
 
         Args:
-            message: what is left over.
-            nearest: coordinates.
-            missing: by velocity.
+            message: text of the error.
+            nearest: coordinates with the least residual, shape (nq,).
+            missing: residual generalized force, by the name of its velocity [N or N m].
         """
         super().__init__(message)
         self.nearest = nearest
@@ -52,13 +52,13 @@ class NoEquilibriumError(NotConvergedError):
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A position and what holds it.
+    """An equilibrium position with its inputs and reactions.
 
     Attributes:
         q: coordinates, shape (nq,).
         u: inputs, shape (nu,).
         reactions: μ of the natural rows, shape (k,); of least norm where rows depend on each other.
-        residual: largest generalized force that is left over [N or N m].
+        residual: largest residual generalized force [N or N m].
     """
 
     q: Array
@@ -81,28 +81,27 @@ def equilibrium(
     t: float = 0.0,
     p: Values = None,
 ) -> Equilibrium:
-    """The position next to a guess, and the inputs of least norm, at which the robot stays at rest.
+    """Find an equilibrium next to a guess, with inputs of least norm.
 
     Gauss–Newton steps of least norm on h(q) = B u + Aᵀμ and φ(q) = 0 in q, u and μ. Of the many positions that inputs
-    can hold, one near the guess is found: the guess itself where it is one.
+    can hold, one near the guess is found: the guess itself if it is an equilibrium.
 
     Args:
-        robot: with or without natural constraints.
+        robot: the model, with or without natural constraints.
         q: guess of the coordinates, shape (nq,).
-        u: inputs, shape (nu,), that are to stay as they are, such as zeros for a position that needs none; found if not
-            given.
-        fixed: names of coordinates that keep their guess; all of them to ask what holds this very position.
+        u: fixed inputs, shape (nu,), such as zeros for a position without inputs; solved for if not given.
+        fixed: names of coordinates that keep their guess; all of them to find the inputs for exactly this position.
         t: time [s], for constraints that depend on it; they must be at rest.
         p: parameters: nominal, overridden by name, or the whole vector.
 
     Raises:
-        NoEquilibriumError: if the inputs cannot hold any such position; it says which joint lacks how much.
+        NoEquilibriumError: if the inputs cannot hold any such position; the message gives the missing forces.
         ModelError: for an unknown coordinate, or natural constraints that do not admit rest.
         ShapeError, ParameterError: for bad numbers.
-        NotFiniteError: if a force is not finite on the way.
+        NotFiniteError: if a force is not finite during the search.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"a Robot is needed, got {robot!r}")
+        raise ModelError(f"equilibrium requires a Robot, got {robot!r}")
     c, nu = robot.coordinates, robot.u.numel()
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
@@ -114,7 +113,7 @@ def equilibrium(
     moves = np.array([name not in names for name in c.names])
     x = np.concatenate([place, np.zeros(nu) if held is None else held, np.zeros(len(robot.natural_rows))])
     others = np.concatenate([np.full(nu, held is None), np.ones(len(robot.natural_rows), dtype=np.bool_)])
-    # Inputs and reactions come first: a position that can be held is not left.
+    # Solve for inputs and reactions first: a position that can be held is not changed.
     left, slope = balance(x)
     x = x + _least(slope, left, np.zeros((c.nq, 0)), others)
     left, slope = balance(x)
@@ -143,15 +142,15 @@ def equilibrium(
     listed = ", ".join(f"{name} lacks {-force:.4g}" for name, force in lacking.items())
     raise NoEquilibriumError(
         f"the {'inputs' if held is None else 'given inputs'} of {robot.name} cannot hold "
-        f"{'this position' if not moves.any() else 'any position that was found from this guess'}: {listed} [N or N m] "
-        "there. Release coordinates, choose another guess, or add a drive",
+        f"{'this position' if not moves.any() else 'any position that was found from this guess'}: {listed} [N or N m]"
+        ". Release coordinates, choose another guess, or add a drive",
         x[: c.nq],
         lacking,
     )
 
 
 class _Balance:
-    """Forces left over at rest, and misses of places, with their derivatives by q, u and μ."""
+    """Residual forces at rest and position errors, with their derivatives by q, u and μ."""
 
     def __init__(self, robot: Robot, t: float, p: Array) -> None:
         c = robot.coordinates
@@ -186,19 +185,19 @@ class _Balance:
         return left, slope.reshape(self._shape, order="F")
 
     def directions(self, x: Array, moves: NDArray[np.bool_]) -> Array:
-        """Orthonormal columns along which coordinates can go, shape (nq, k), those that are fixed staying."""
+        """Return orthonormal columns along which coordinates can move, shape (nq, k), with fixed ones constant."""
         nq = len(moves)
         if self._places.flat:
             return np.eye(nq)[:, moves]
         columns = np.atleast_1d(self._kernel(self._t, x, self._p)[5]).reshape(nq, -1, order="F")
-        # What is left of the span is orthogonal to what cannot be reached, and to the fixed coordinates.
+        # The remaining span is orthogonal to unreachable directions and to the fixed coordinates.
         U, values, _ = np.linalg.svd(columns)
         barred = np.hstack([U[:, np.count_nonzero(values > RANK * values[0]) :], np.eye(nq)[:, ~moves]])
         U, values, _ = np.linalg.svd(barred)
         return np.asarray(U[:, np.count_nonzero(values > RANK) :], dtype=np.float64)
 
     def moved(self, x: Array, move: Array, moves: NDArray[np.bool_]) -> Array:
-        """x + move; coordinates go along q̇ = N v as far as they can, so that a quaternion stays one."""
+        """Return x + move, with coordinates moved along q̇ = N v, so that a quaternion keeps its length."""
         nq, after = len(moves), x + move
         if not self._places.flat:
             N = np.atleast_1d(self._kernel(self._t, x, self._p)[4]).reshape(nq, -1, order="F")
@@ -208,12 +207,12 @@ class _Balance:
         return after
 
     def size(self, x: Array) -> float:
-        """Of the forces that act, at least one."""
+        """Return the size of the forces that act, at least 1."""
         return max(1.0, float(np.linalg.norm(np.atleast_1d(self._kernel(self._t, x, self._p)[2]))))
 
 
 def _least(slope: Array, left: Array, directions: Array, others: NDArray[np.bool_]) -> Array:
-    """The step of least norm, of q along directions and of u and μ where they are free, that leaves the least over."""
+    """Return the step of least norm, of q along directions and of free u and μ, with the least residual."""
     nq, k = directions.shape
     step, columns = np.zeros(slope.shape[1]), np.hstack([slope[:, :nq] @ directions, slope[:, nq:][:, others]])
     if columns.size:

@@ -27,20 +27,20 @@ Array = NDArray[np.float64]
 class Linearization:
     """ξ̇ = A ξ + B δu and δy = C ξ + D δu about a state, with δx = (δq, δv) = T ξ.
 
-    ξ are entries of (δq, δv) themselves, as many as natural constraints leave free; all without constraints.
+    ξ are entries of (δq, δv), as many as natural constraints leave free; all of them without constraints.
 
     Attributes:
-        A: shape (n, n).
-        B: shape (n, nu).
-        C: shape (ny, n).
-        D: shape (ny, nu).
-        T: shape (nq + nv, n).
-        independent: places of ξ in (q, v), n of them.
+        A: state matrix, shape (n, n).
+        B: input matrix, shape (n, nu).
+        C: output matrix, shape (ny, n).
+        D: feedthrough matrix, shape (ny, nu).
+        T: basis of the variations, shape (nq + nv, n).
+        independent: indices of ξ in (q, v), n of them.
         t: time of the state [s].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
-        u: inputs, shape (nu,); added to the law's where there is a controller.
-        rate: (q̇, v̇) at the state itself, shape (nq + nv,): zero where it is an equilibrium.
+        u: inputs, shape (nu,); added to those of the controller, if any.
+        rate: (q̇, v̇) at the state, shape (nq + nv,): zero at an equilibrium.
         states: name of each entry of ξ.
         inputs: name of each input.
         outputs: name of each output.
@@ -68,7 +68,7 @@ class Linearization:
 
     @property
     def poles(self) -> NDArray[np.complex128]:
-        """Eigenvalues of A [1/s], by falling real part."""
+        """Eigenvalues of A [1/s], in the order of decreasing real part."""
         values = np.linalg.eigvals(self.A).astype(np.complex128)
         return values[np.lexsort((-values.imag, -values.real))]
 
@@ -79,10 +79,10 @@ class LinearizedMotion:
 
     Attributes:
         t: times, shape (N,) [s].
-        A: shape (N, n, n).
-        B: shape (N, n, nu).
-        T: shape (N, nq + nv, n).
-        independent: places of ξ in (q, v), the same all along.
+        A: state matrices, shape (N, n, n).
+        B: input matrices, shape (N, n, nu).
+        T: bases of the variations, shape (N, nq + nv, n).
+        independent: indices of ξ in (q, v), the same for all samples.
         states: name of each entry of ξ.
         inputs: name of each input.
     """
@@ -104,18 +104,20 @@ class LinearizedMotion:
 def named_outputs(
     robot: Robot, outputs: Mapping[str, ca.SX], *, with_inputs: bool = True
 ) -> tuple[tuple[str, ...], ca.SX]:
-    """A name for each entry, ``tip[0]`` and ``tip[1]`` for a column ``tip``, and all entries as one column.
+    """Return a name for each entry, such as ``tip[0]`` for a column ``tip``, and all entries as one column.
 
     Args:
-        robot: whose symbols they are in.
+        robot: the robot with the symbols of the outputs.
         outputs: scalars or columns in t, q, v, u and p by name.
-        with_inputs: whether they may use u.
+        with_inputs: True if outputs may depend on u.
 
     Raises:
-        ModelError: for other shapes, foreign symbols, accelerations, or inputs where there are none.
+        ModelError: for other shapes, foreign symbols, accelerations, or inputs where they are not allowed.
     """
     if not isinstance(outputs, Mapping):
-        raise ModelError(f"outputs are expressions by name, such as {{'tip': robot.points['tip']}}, got {outputs!r}")
+        raise ModelError(
+            f"outputs must be expressions by name, such as {{'tip': robot.points['tip']}}, got {outputs!r}"
+        )
     names: list[str] = []
     for name, expression in outputs.items():
         if not isinstance(expression, ca.SX) or expression.size2() != 1:
@@ -123,9 +125,9 @@ def named_outputs(
             raise ModelError(f"output {name!r} must be a scalar or a column of SX, got {shape}")
         robot.require_own_symbols(f"output {name!r}", expression)
         if ca.depends_on(expression, robot.coordinates.a):
-            raise ModelError(f"output {name!r} uses accelerations, which are no inputs: write robot.acceleration")
+            raise ModelError(f"output {name!r} must not use acceleration symbols: use robot.acceleration instead")
         if not with_inputs and ca.depends_on(expression, robot.u):
-            raise ModelError(f"output {name!r} uses u, which is no input here: give an expression in t, q, v and p")
+            raise ModelError(f"output {name!r} must not depend on u: give an expression in t, q, v and p")
         n = expression.numel()
         names += [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
     return tuple(names), ca.vertcat(ca.SX(0, 1), *outputs.values())
@@ -134,7 +136,7 @@ def named_outputs(
 Values = Mapping[str, float] | ArrayLike | None
 
 MISS = 1e-6
-"""How far a state may be from the natural constraints, in their own units."""
+"""Error of the natural constraints allowed at a state, in their units."""
 
 
 class Linearizer:
@@ -153,11 +155,11 @@ class Linearizer:
         outputs: Mapping[str, ca.SX] | None = None,
         independent: Sequence[str] | None = None,
     ) -> None:
-        """Differentiate.
+        """Differentiate the equations of motion.
 
         Args:
-            robot: the plant; natural constraints of orders 0 and 1.
-            controller: with a symbolic law, which closes the loop; None for the robot alone.
+            robot: the plant, with natural constraints of orders 0 and 1.
+            controller: controller with a symbolic law, which closes the loop; None for the robot alone.
             outputs: scalars or columns in t, q, v, u and p by name; the states ξ if not given.
             independent: names of the coordinates and velocities that are to be ξ; the best conditioned at the first
                 state if not given, and kept from then on.
@@ -167,15 +169,15 @@ class Linearizer:
                 unknown name, or natural constraints of order 2.
         """
         if not isinstance(robot, Robot):
-            raise ModelError(f"what is linearized is a Robot, alone or under a controller=, got {robot!r}")
+            raise ModelError(f"Linearizer requires a Robot, alone or with controller=, got {robot!r}")
         self.robot, self.controller = robot, controller
         c = robot.coordinates
         velocities = tuple(c.v[i].name() for i in range(c.nv))
         self.names = (*c.names, *velocities)
         """Name of each entry of (q, v)."""
-        # The first entry holds: of threads that look at their first states at once, one chooses for all.
+        # The first entry counts: if several threads evaluate their first states at once, one chooses for all.
         self._chosen = [] if independent is None else [named_indices(independent, self.names)]
-        force, self._law_parameters, controller_p = _force(robot, controller)
+        force, self._controller_parameters, controller_p = _force(robot, controller)
         a = robot.unforced_acceleration[0] + robot.mobility(force)[0]
         labels, y = named_outputs(robot, {} if outputs is None else outputs)
         self._outputs = None if outputs is None else labels
@@ -196,9 +198,9 @@ class Linearizer:
         }
         self._manifold_rows = manifold.rows
         holonomic = manifold.rows[: manifold.position_residual.numel()]
-        self._rows = (*(f"the place of {name}" for name in holonomic), *manifold.rows)
+        self._rows = (*(f"the position level of {name}" for name in holonomic), *manifold.rows)
         self._shapes = [e.shape for e in expressions.values()]
-        # As one column each: entries of shape (1, 1) and without rows come back in their own shape.
+        # As one column each, since kernels return (1, 1) and empty outputs in another shape.
         self._kernel = Kernel("linearization", inputs, {k: ca.vec(e) for k, e in expressions.items()}, compiled=False)
 
     def at(
@@ -211,43 +213,43 @@ class Linearizer:
         p: Values = None,
         controller_p: Values = None,
     ) -> Linearization:
-        """About one state.
+        """Linearize about one state.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            u: inputs, shape (nu,); zero if not given. Under a controller they are added to its own.
-            p: the robot's parameters: nominal, overridden by name, or the whole vector.
-            controller_p: the controller's, likewise.
+            u: inputs, shape (nu,); zero if not given. With a controller they are added to its output.
+            p: parameters of the robot: nominal, overridden by name, or the whole vector.
+            controller_p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
         Raises:
             ShapeError, ParameterError: for bad numbers.
-            ModelError: for a state off the natural constraints.
-            SingularProgramError: where the constraints are singular.
-            NotFiniteError: if a derivative is not finite there.
+            ModelError: for a state that violates the natural constraints.
+            SingularProgramError: if the constraints are singular at this state.
+            NotFiniteError: if a derivative is not finite at this state.
         """
         c, nu = self.robot.coordinates, self.robot.u.numel()
-        numbers = self.robot.parameters.values(p), self._law_parameters.values(controller_p)
+        numbers = self.robot.parameters.values(p), self._controller_parameters.values(controller_p)
         inputs = np.zeros(nu) if u is None else vector("u", u, nu)
         return self._look(finite("t", t), vector("q", q, c.nq), vector("v", v, c.nv), inputs, *numbers)[0]
 
     def along(self, motion: NominalMotion, *, p: Values = None, controller_p: Values = None) -> LinearizedMotion:
-        """About each sample of a motion, with the same independent entries all along.
+        """Linearize about each sample of a motion, with the same independent entries.
 
         Args:
-            motion: of this robot.
-            p: the robot's parameters: nominal, overridden by name, or the whole vector.
-            controller_p: the controller's, likewise.
+            motion: motion of this robot.
+            p: parameters of the robot: nominal, overridden by name, or the whole vector.
+            controller_p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: for a motion of another robot or off the natural constraints, or one along which no one choice
-                of independent entries serves.
-            SingularProgramError: where the constraints are singular.
-            NotFiniteError: if a derivative is not finite somewhere.
+            ModelError: for a motion of another robot, one that violates the natural constraints, or one along which the
+                independent entries become dependent.
+            SingularProgramError: if the constraints are singular at a sample.
+            NotFiniteError: if a derivative is not finite at a sample.
         """
         motion.require_of(self.robot)
-        numbers = self.robot.parameters.values(p), self._law_parameters.values(controller_p)
+        numbers = self.robot.parameters.values(p), self._controller_parameters.values(controller_p)
         samples = zip(motion.t, motion.q, motion.v, motion.u, strict=True)
         found = [self._look(float(t), q, v, u, *numbers) for t, q, v, u in samples]
         lines, tangents = [line for line, _ in found], [tangent for _, tangent in found]
@@ -264,7 +266,7 @@ class Linearizer:
         if not np.isfinite(rate).all() and np.isfinite(by_velocity).all() and (rows := dependent_rows(by_velocity)):
             raise SingularProgramError(
                 f"{owner}: the natural constraints are singular here: row {self._manifold_rows[rows[0]]!r} depends on "
-                "others. Take a state away from there, or leave a redundant row out by without_rows"
+                "others. Use a state away from there, or remove a redundant row by without_rows"
             )
         if not all(np.isfinite(value).all() for value in values):
             raise NotFiniteError(f"{owner}: the equations of motion, or their derivatives, are not finite at t = {t:g}")
@@ -273,7 +275,7 @@ class Linearizer:
             worst = int(np.argmax(missed))
             raise ModelError(
                 f"{owner}: the state misses {self._rows[worst]} by {missed[worst]:.3g}: linearize about a state "
-                "that the natural constraints allow, from assemble and assemble_velocities"
+                "that satisfies the natural constraints, from assemble and assemble_velocities"
             )
         chosen = self._chosen[0] if self._chosen else None
         tangent = tangent_basis(motions, place, by_place, by_velocity, chosen, owner)
@@ -316,17 +318,17 @@ def linearize(
     outputs: Mapping[str, ca.SX] | None = None,
     independent: Sequence[str] | None = None,
 ) -> Linearization:
-    """Linearize a robot, or a closed loop, about one state; :class:`Linearizer` serves many without building again.
+    """Linearize a robot, or a closed loop, about one state; use :class:`Linearizer` for many states.
 
     Args:
         robot: the plant.
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,); zero if not given.
-        u: inputs, shape (nu,); zero if not given. Under a controller they are added to its own.
-        controller: closes the loop by its symbolic law; None for the robot alone.
+        u: inputs, shape (nu,); zero if not given. With a controller they are added to its output.
+        controller: controller whose symbolic law closes the loop; None for the robot alone.
         t: time [s].
-        p: the robot's parameters: nominal, overridden by name, or the whole vector.
-        controller_p: the controller's, likewise.
+        p: parameters of the robot: nominal, overridden by name, or the whole vector.
+        controller_p: parameters of the controller: nominal, overridden by name, or the whole vector.
         outputs: scalars or columns in t, q, v, u and p by name; the states if not given.
         independent: names of the coordinates and velocities to be the states; the best conditioned if not given.
 
@@ -339,19 +341,22 @@ def linearize(
 
 
 def _force(robot: Robot, controller: Controller | None) -> tuple[ca.SX, Parameters, ca.SX]:
-    """Generalized force of inputs and law, the law's parameters, and symbols for them."""
+    """Return the generalized force of inputs and law, the law's parameters, and symbols for them."""
     if controller is None:
         return robot.input_matrix @ robot.u, NO_PARAMETERS, ca.SX(0, 1)
     if not isinstance(controller, Controller):
-        raise ModelError(f"controller= closes the loop: a Controller is needed, got {controller!r}")
+        raise ModelError(f"controller must be a Controller, got {controller!r}")
     law, model, c = controller.law, controller.robot.coordinates, robot.coordinates
     if law is None:
         raise ModelError(
-            f"{type(controller).__name__} has no symbolic law, which could be differentiated: linearize the robot "
-            "alone, or a controller without memory and iterations"
+            f"{type(controller).__name__} has no symbolic law to differentiate: linearize the robot alone, or use a "
+            "controller without memory and iterations"
         )
     if (model.nq, model.nv, controller.robot.u.numel()) != (c.nq, c.nv, robot.u.numel()):
-        raise ModelError(f"the controller is made for {controller.robot.name}, which has other sizes than {robot.name}")
+        raise ModelError(
+            f"the controller is built for {controller.robot.name}, whose numbers of coordinates, velocities or inputs "
+            f"differ from those of {robot.name}"
+        )
     parameters = controller.parameters
     symbols = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in parameters.names))
     old = ca.vertcat(model.t, model.q, model.v, parameters.symbols)

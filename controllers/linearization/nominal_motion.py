@@ -34,15 +34,15 @@ class NominalMotion:
     """Samples of a motion and of the inputs that drive it, such as a simulated or an optimal one.
 
     Attributes:
-        robot: whose motion it is.
-        t: times, growing, shape (N,) with N ≥ 2 [s].
+        robot: the robot that moves.
+        t: increasing times, shape (N,) with N ≥ 2 [s].
         q: coordinates, shape (N, nq).
         v: velocities, shape (N, nv).
         u: inputs, shape (N, nu).
 
     Raises:
         ShapeError: for other shapes, or numbers that are not finite.
-        ModelError: for times that do not grow.
+        ModelError: for times that do not increase.
     """
 
     robot: Robot
@@ -66,7 +66,7 @@ class NominalMotion:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not (np.diff(self.t) > 0.0).all():
-            raise ModelError("the times of a motion must grow from sample to sample")
+            raise ModelError("the times of a motion must increase from sample to sample")
 
     def require_of(self, robot: Robot) -> None:
         """Raise ModelError unless it is a motion of this robot.
@@ -76,12 +76,12 @@ class NominalMotion:
         """
         if robot is not self.robot:
             raise ModelError(
-                f"the motion is one of {self.robot.name}, not of the given {robot.name}, which is another Robot: make "
-                "both of the same, or hand the samples to Motion(robot, t, q, v, u)"
+                f"the motion belongs to the robot {self.robot.name}, not to the given {robot.name}: build both with "
+                "the same robot object, or pass the samples to NominalMotion(robot, t, q, v, u)"
             )
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """q, v and u at a time: cubic splines of q and v, u linear between samples; the ends beyond them.
+        """Return q, v and u at a time: q and v by cubic splines, u linear between samples; constant beyond the ends.
 
         Args:
             t: time [s].
@@ -98,13 +98,13 @@ class NominalMotion:
 
     @classmethod
     def at_rest(cls, robot: Robot, q: ArrayLike, u: ArrayLike, duration: float) -> NominalMotion:
-        """A position held.
+        """Return a constant position as a motion.
 
         Args:
-            robot: whose position it is.
+            robot: the robot.
             q: coordinates, shape (nq,).
-            u: inputs that hold it, shape (nu,).
-            duration: [s].
+            u: inputs that hold the position, shape (nu,).
+            duration: length of the motion [s].
         """
         c = robot.coordinates
         place, inputs = vector("q", q, c.nq), vector("u", u, robot.u.numel())
@@ -120,19 +120,19 @@ class NominalMotion:
     def of_reference(
         cls, reference: Reference, times: ArrayLike, *, p: Mapping[str, float] | ArrayLike | None = None
     ) -> NominalMotion:
-        """A reference with the inputs that follow it: M a + h = B u + Aᵀμ, u and μ of least norm.
+        """Return a reference with the inputs that follow it: M a + h = B u + Aᵀμ, u and μ of least norm.
 
         Args:
             reference: a motion of all coordinates.
-            times: samples, growing, shape (N,) [s].
+            times: increasing times of the samples, shape (N,) [s].
             p: parameters of the robot and of the reference: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: if the inputs cannot follow it; it says which velocity lacks how much, and when.
+            ModelError: if the inputs cannot follow it; the message gives the time and the missing force.
             ShapeError: for times of another shape or that are not finite.
         """
         if not isinstance(reference, Reference):
-            raise ModelError(f"a Reference is needed, got {reference!r}")
+            raise ModelError(f"NominalMotion.of_reference requires a Reference, got {reference!r}")
         robot, t = reference.robot, vector("times", times, np.size(times))
         parameters = Parameters.collect([robot.parameters, reference.parameters])
         numbers = parameters.values(p)

@@ -16,21 +16,21 @@ Array = NDArray[np.float64]
 RANK = 1e-9
 """A singular value counts as zero below this share of the largest."""
 CONDITION = 1e-6
-"""The least part of a direction that the coordinates chosen as independent must show."""
+"""Smallest singular value allowed of the rows of the coordinates chosen as independent."""
 BRACKETS = 3
-"""How often columns of N are bracketed to find what they reach together."""
+"""Number of rounds of Lie brackets of the columns of N."""
 
 
 @dataclass(frozen=True, eq=False)
 class TangentBasis:
     """A basis of the variations δx = (δq, δv) = T ξ of a state, in which ξ are some of the entries of δx themselves.
 
-    The rows of T at ``independent`` are the identity. They stay it along a motion, so that ξ̇ are the same entries of ẋ,
+    The rows of T at ``independent`` are the identity. They remain so along a motion, so ξ̇ are the same entries of ẋ,
     and no derivative of T is needed.
 
     Attributes:
         basis: T, shape (nq + nv, n).
-        independent: places of ξ in x = (q, v), n of them.
+        independent: indices of ξ in x = (q, v), n of them.
     """
 
     basis: Array
@@ -40,47 +40,48 @@ class TangentBasis:
 def tangent_basis(
     motions: Array, place: Array, by_place: Array, by_velocity: Array, chosen: Sequence[int] | None, owner: str
 ) -> TangentBasis:
-    """Null space of φ_q δq = 0 and ρ_q δq + ρ_v δv = 0, solved for as many of the variations themselves.
+    """Solve φ_q δq = 0 and ρ_q δq + ρ_v δv = 0 in terms of independent entries of the variations.
 
     Args:
         motions: directions that span all motions of q, shape (nq, k): the columns of N and their Lie brackets.
         place: φ_q, shape (m₀, nq).
         by_place: ρ_q, shape (m, nq).
         by_velocity: ρ_v, shape (m, nv).
-        chosen: places in x = (q, v) that are to be independent; the best conditioned if None.
+        chosen: indices in x = (q, v) of the independent entries; the best conditioned if None.
         owner: name of the robot, for messages.
 
     Raises:
-        ModelError: if the chosen entries are no coordinates of the variations.
-        SingularProgramError: if the constraints' velocity rows lose rank here, so that the variations have no tangent.
+        ModelError: if the chosen entries do not determine the variations.
+        SingularProgramError: if the constraints' velocity rows lose rank at this state, which then has no tangent
+            space.
     """
     nq, nv = place.shape[1], by_velocity.shape[1]
-    wanted = None if chosen is None else [i for i in chosen if i < nq]
+    desired = None if chosen is None else [i for i in chosen if i < nq]
     rates = None if chosen is None else [i - nq for i in chosen if i >= nq]
-    P, first = _echelon_basis(_null(np.vstack([place, _null(motions.T).T])), wanted, owner, "coordinates")
+    P, first = _echelon_basis(_null(np.vstack([place, _null(motions.T).T])), desired, owner, "coordinates")
     V, second = _echelon_basis(_null(by_velocity), rates, owner, "velocities")
     owed = by_place @ P
     W = -np.linalg.lstsq(by_velocity, owed, rcond=RANK)[0] if len(owed) else np.zeros((nv, P.shape[1]))
     left = np.abs(by_velocity @ W + owed).max(initial=0.0)
     if not left <= 1e-7 * max(1.0, float(np.abs(by_place).max(initial=0.0))):
         raise SingularProgramError(
-            f"{owner}: the natural constraints are singular here: velocities next to this state miss them by "
-            f"{left:.3g} per unit, so that there is no tangent to linearize along; take a state away from there"
+            f"{owner}: the natural constraints are singular here: velocities near this state miss them by "
+            f"{left:.3g} per unit, so there is no tangent space to linearize in; use a state away from there"
         )
     W = W - V @ W[list(second)]
     basis = np.block([[P, np.zeros((nq, V.shape[1]))], [W, V]])
-    # What is one or nothing is exactly so: rounding would show in names and zeros of A.
+    # Zeros must be exact: rounding would show in names and zeros of A.
     basis[np.abs(basis) < 1e-15] = 0.0
     return TangentBasis(basis, (*first, *(nq + i for i in second)))
 
 
 def accessible_directions(N: ca.SX, q: ca.SX) -> ca.SX:
-    """Columns of N and their Lie brackets: what they span is where the coordinates can go at all.
+    """Return the columns of N and their Lie brackets, which span the accessible directions of the coordinates.
 
-    A quaternion stays on its sphere, a wheel's rolling leaves it free to go anywhere in the plane.
+    A quaternion stays on its sphere, while a rolling wheel can reach any position in the plane.
 
     Args:
-        N: of q̇ = N(q) v, shape (nq, nv).
+        N: matrix of q̇ = N(q) v, shape (nq, nv).
         q: coordinates, shape (nq,).
     """
     nq, nv = N.shape
@@ -98,11 +99,11 @@ def accessible_directions(N: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def named_indices(names: Sequence[str], known: Sequence[str]) -> list[int]:
-    """Places of names, sorted.
+    """Return the sorted indices of names.
 
     Args:
-        names: of entries of the state.
-        known: all of them, in order.
+        names: names of entries of the state.
+        known: names of all entries, in order.
 
     Raises:
         ModelError: for an unknown or repeated name.
@@ -116,7 +117,7 @@ def named_indices(names: Sequence[str], known: Sequence[str]) -> list[int]:
 
 
 def _null(rows: Array) -> Array:
-    """Orthonormal columns that span the null space; the identity where there are no rows to obey."""
+    """Return orthonormal columns that span the null space; the identity without rows."""
     n = rows.shape[1]
     if not rows.size or not np.any(rows):
         return np.eye(n)
@@ -126,7 +127,7 @@ def _null(rows: Array) -> Array:
 
 
 def _echelon_basis(basis: Array, chosen: Sequence[int] | None, owner: str, what: str) -> tuple[Array, tuple[int, ...]]:
-    """The basis of the same space whose rows at some places are the identity, and those places."""
+    """Return the basis of the same space whose rows at some indices are the identity, and those indices."""
     from scipy import linalg  # takes long to import
 
     n, k = basis.shape
@@ -138,7 +139,7 @@ def _echelon_basis(basis: Array, chosen: Sequence[int] | None, owner: str, what:
     else:
         places = list(chosen)
     if len(places) != k:
-        raise ModelError(f"{owner}: {k} of the {what} are independent here, and {len(places)} were chosen")
+        raise ModelError(f"{owner}: {k} of the {what} are independent here, but {len(places)} were chosen")
     if k == 0:
         return np.zeros((n, 0)), ()
     part = basis[places]

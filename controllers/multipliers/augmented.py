@@ -1,4 +1,4 @@
-"""Multipliers of a motion whose mass matrix is augmented by the program's own rows."""
+"""Multipliers of a motion whose mass matrix is augmented by the program's rows."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from .sweep import require_matrix_solver
 from .velocity_units import undetermined_velocities_error
 
 SMALLEST = 1e-13
-"""A singular value counts as zero below this share of the largest; what is zero but for rounding has 1e-16."""
+"""A singular value counts as zero below this share of the largest; zeros have 1e-16 by rounding."""
 
 
 class AugmentedMultipliers(MultiplierMethod):
     """M + ΘᵀCΘ + AᵀCA in place of M and −h + ΘᵀCβ + AᵀCb in place of −h, [Deressa2015]_ section 1.2.
 
-    What is added vanishes along the motion, so that neither a, λ, μ nor the inputs change; the new matrix is positive
-    definite if and only if [M; A; Θ] has full column rank. It is the way for a program that determines what has neither
-    inertia nor natural constraint. C is diagonal, and such that each constraint adds about as much as M has.
+    The additions cancel along the motion, so that neither a, λ, μ nor the inputs change; the new matrix is positive
+    definite if and only if [M; A; Θ] has full column rank. It is the method for a program that determines coordinates
+    with neither inertia nor natural constraint. C is diagonal, and such that each constraint adds about the size of M.
 
     Attributes:
-        weight: factor of all of C.
-        method: how K λ = r is then solved.
+        weight: factor of C.
+        method: method that then solves K λ = r.
     """
 
     supports_dependent_rows = True
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """All that there is."""
+    def supports(self) -> frozenset[Capability]:
+        """All capabilities."""
         return REGULAR | DEPENDENCE | {Capability.PROGRAMMED_INERTIA}
 
     def __init__(self, weight: float = 1.0, method: MultiplierMethod | None = None) -> None:
         """Fix weight and method.
 
         Args:
-            weight: any gives the same motion, one near 1 the best conditioned matrix.
-            method: least-norm multipliers if not given; one that handles dependent rows.
+            weight: factor of C; the motion does not depend on it, and a weight near 1 conditions the matrix best.
+            method: method that then solves K λ = r and supports dependent rows; least-norm multipliers if not given.
 
         Raises:
             ModelError: for a weight that is not positive, or a method for independent rows only.
@@ -54,22 +54,23 @@ class AugmentedMultipliers(MultiplierMethod):
         self.method = LeastNormMultipliers() if method is None else method
         require_matrix_solver(self, self.method)
         if not self.method.supports_dependent_rows:
-            raise ModelError(f"{type(self.method).__name__} does not handle dependent rows; take LeastNormMultipliers")
+            raise ModelError(f"{type(self.method).__name__} does not support dependent rows: use LeastNormMultipliers")
         self.iterates, self.tolerance = self.method.iterates, self.method.tolerance
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve(matrix, right, scale)
 
     def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
-        """The model with the augmented mass matrix.
+        """Return the dynamics with the augmented mass matrix.
 
         Raises:
-            ModelError: if [M; A; Θ] has not full column rank; names what has neither inertia nor constraint.
+            ModelError: if [M; A; Θ] does not have full column rank; the message names the velocities that have neither
+                inertia nor constraint.
         """
         robot = program.robot
         A, b = robot.natural_form
@@ -80,7 +81,7 @@ class AugmentedMultipliers(MultiplierMethod):
 
 
 def _weights(program: Program, rows: ca.SX) -> ca.DM:
-    """Diagonal of C: the size of M over the square of each row, at a place at random; raises if that is not enough."""
+    """Return the diagonal of C: the size of M over the square of each row at a random state; raise if that fails."""
     robot, c = program.robot, program.robot.coordinates
     states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
     names = ", ".join(c.v[i].name() for i in range(c.nv))

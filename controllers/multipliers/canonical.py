@@ -45,7 +45,7 @@ class CanonicalMotion:
         """Differentiate the Hamiltonian.
 
         Args:
-            form: of a robot with a regular mass matrix.
+            form: canonical form of a robot with a regular mass matrix.
         """
         c = form.robot.coordinates
         # H = ½ (p − s)ᵀ z* − L₀, the same function as pᵀz* − L(z*) with fewer operations in its derivatives.
@@ -53,17 +53,17 @@ class CanonicalMotion:
         Hpp, Hp = ca.hessian(H, p)
         rate = form.in_momenta(form.free_rate)
         if c.are_rates:
-            # ∂L/∂q = −∂H/∂q, so that what is not −H_q of the rate are Q and −D_v.
+            # ∂L/∂q = −∂H/∂q, so that the rest of the rate besides −H_q is Q − D_v.
             others = form.free_rate - ca.gradient(form.lagrangian, c.q)
             rate = form.in_momenta(others) - ca.gradient(H, c.q)
         moved = ca.jtimes(Hp, ca.vertcat(c.q, c.t), ca.vertcat(c.N @ Hp, ca.SX(1)))
         return cls(form, ca.densify(Hp), ca.densify(rate), ca.densify(Hpp), ca.densify(moved + Hpp @ rate))
 
     def in_velocities(self, expression: ca.SX) -> ca.SX:
-        """An expression in momenta with p = ∂L/∂v inserted.
+        """Substitute p = ∂L/∂v in an expression in momenta.
 
         Args:
-            expression: any shape.
+            expression: the expression, any shape.
         """
         return ca.substitute(expression, self.form.momenta, self.form.momentum)
 
@@ -92,23 +92,23 @@ class _Hessian:
 class CanonicalMultipliers(MultiplierMethod):
     """λ = K⁻¹ (A − B) with K = Θ H_pp Θᵀ, [Matukhina]_ eq. (15), all derived from H(t, q, p), then p = ∂L/∂v inserted.
 
-    A are the right sides of the perturbation equations, B what the rows have under no control; see
+    A are the right sides of the perturbation equations, B the values of the rows without control; see
     :class:`CanonicalMotion` and :func:`~erugin.controllers.canonical_program`. Natural rows are added to the article's:
-    their reactions are solved for in the same way. The mass matrix is inverted as ∂²H/∂p² alone and M is never formed
-    as such, so that it is a check of every other way, more than a fast one.
+    their reactions are solved for in the same way. The inverse of the mass matrix is ∂²H/∂p² and M itself is never
+    formed, so this method serves to check the others rather than for speed.
 
     Attributes:
-        method: how K λ = A − B is then solved.
+        method: method that then solves K λ = A − B.
     """
 
     def __init__(self, method: MultiplierMethod | None = None) -> None:
-        """Fix how K is solved.
+        """Fix the method for K.
 
         Args:
             method: LDLᵀ if not given; LeastNormMultipliers or ProximalMultipliers for dependent rows.
 
         Raises:
-            ModelError: for a method that puts something else in the place of M.
+            ModelError: for a method that replaces M.
         """
         self.method = LdlMultipliers() if method is None else method
         require_matrix_solver(self, self.method)
@@ -116,20 +116,20 @@ class CanonicalMultipliers(MultiplierMethod):
         self.tolerance = self.method.tolerance
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """What ``method`` does, but for singular mass matrices."""
-        return self.method.handles - {Capability.HELD_INERTIA}
+    def supports(self) -> frozenset[Capability]:
+        """Capabilities of ``method``, except singular mass matrices."""
+        return self.method.supports - {Capability.HELD_INERTIA}
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve(matrix, right, scale)
 
     def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
-        """The robot with H_pp in place of M⁻¹ and S in place of its free acceleration.
+        """Return the dynamics with H_pp in place of M⁻¹ and S in place of the free acceleration.
 
         Raises:
             ModelError: for a robot without a canonical form, or with a singular mass matrix.
@@ -141,18 +141,18 @@ class CanonicalMultipliers(MultiplierMethod):
 
 
 def regular_canonical_form(program: Program) -> CanonicalForm:
-    """The canonical form of a program's robot.
+    """Return the canonical form of a program's robot.
 
     Args:
-        program: any.
+        program: the program.
 
     Raises:
-        ModelError: if the robot has none, or a mass matrix that is singular in every position.
+        ModelError: if the robot has no canonical form, or a mass matrix that is singular in every position.
     """
     robot = program.robot
     if np.any(robot.augmentation.full()):
         raise ModelError(
-            f"{robot.name}: its mass matrix is singular and natural constraints stand in for it, so that velocities do "
-            "not follow from momenta alone; take LdlMultipliers or UdwadiaPhohomsiriMultipliers"
+            f"the mass matrix of {robot.name} is singular and compensated by natural constraints, so velocities do not "
+            "follow from momenta alone: use LdlMultipliers or UdwadiaPhohomsiriMultipliers"
         )
     return canonical_form(robot)

@@ -20,20 +20,21 @@ SMALLEST = 1e-13
 """A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
 
 SINGULAR = 1e-10
-"""A relative pivot of K up to which multipliers for independent rows mean nothing: the square of an angle of 1e-5."""
+"""A relative pivot of K up to which multipliers for independent rows are meaningless: the square of an angle of
+1e-5."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowDynamics:
-    """What multipliers of some rows do.
+    """Effect of the multipliers of some rows.
 
     Attributes:
-        matrix: K = Θ M̂ Θᵀ, shape (m, m), M̂ being M⁻¹ less what natural constraints take of it.
+        matrix: K = Θ M̂ Θᵀ, shape (m, m), where M̂ is M⁻¹ reduced by the natural constraints.
         whole: Θ M⁻¹ Θᵀ, shape (m, m).
-        free: Θ a₀, what the rows have of the acceleration without control, shape (m,).
-        motion: from λ, shape (m,), to a, shape (nv,), and μ, shape (k,).
-        rooted: builds H with K = H Hᵀ, shape (m, nv): the rows in the metric M⁻¹, with what natural constraints take of
-            them away. Angles between rows are seen in H to rounding, in K to the root of it.
+        free: Θ a₀ at the acceleration without control, shape (m,).
+        motion: function from λ, shape (m,), to a, shape (nv,), and μ, shape (k,).
+        rooted: function that builds H with K = H Hᵀ, shape (m, nv): the rows in the metric M⁻¹, reduced by the natural
+            constraints. Angles between rows are accurate to rounding in H, and to its square root in K.
     """
 
     matrix: ca.SX
@@ -44,7 +45,7 @@ class RowDynamics:
 
 
 class ForwardDynamics(Picklable, ABC):
-    """A robot as forces move it, natural constraints obeyed."""
+    """Motion of a robot under forces, natural constraints included."""
 
     @property
     @abstractmethod
@@ -54,19 +55,19 @@ class ForwardDynamics(Picklable, ABC):
     @property
     @abstractmethod
     def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
-        """a, shape (nv,), and μ, shape (k,), under no force at all."""
+        """a, shape (nv,), and μ, shape (k,), without control forces."""
 
     @abstractmethod
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """What generalized forces add to a and to μ.
+        """Return the change of a and of μ by generalized forces.
 
         Args:
-            forces: shape (nv, columns).
+            forces: generalized forces, shape (nv, columns).
         """
 
     @abstractmethod
     def rows(self, theta: ca.SX) -> RowDynamics:
-        """What multipliers of rows do.
+        """Return the effect of the multipliers of rows.
 
         Args:
             theta: Θ, shape (m, nv).
@@ -74,17 +75,17 @@ class ForwardDynamics(Picklable, ABC):
 
 
 class HalfSolvedDynamics(ForwardDynamics):
-    """M̂ by halves: K and Θ a₀ come from L⁻¹ Θᵀ and L⁻¹ (−h) alone, and one column goes on to the acceleration.
+    """M̂ in two half solves: K and Θ a₀ need only L⁻¹ Θᵀ and L⁻¹ (−h), and one column is solved for the acceleration.
 
     With Y = L⁻¹ Θᵀ, natural rows A and W = A M⁻¹ Θᵀ: K = Yᵀ D⁻¹ Y − Wᵀ (A M⁻¹ Aᵀ)⁻¹ W.
     """
 
     def __init__(self, constrained: ConstrainedFactor, start: HalfSolve) -> None:
-        """Keep the factors.
+        """Store the factors.
 
         Args:
             constrained: the mass matrix and the natural constraints.
-            start: half of the way to the acceleration under no force.
+            start: first half of the solve for the acceleration without control.
         """
         self._constrained, self._start = constrained, start
 
@@ -95,7 +96,7 @@ class HalfSolvedDynamics(ForwardDynamics):
 
     @property
     def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
-        """The second half of the way."""
+        """a and μ without control forces, by the second half of the solve."""
         return self._moved
 
     @functools.cached_property
@@ -103,11 +104,11 @@ class HalfSolvedDynamics(ForwardDynamics):
         return self._constrained.motion(self._start)
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Both halves of the way, for each column."""
+        """Return the change of a and μ, by both halves of the solve for each column."""
         return self._constrained.motion(self._constrained.half_solve(forces))
 
     def rows(self, theta: ca.SX) -> RowDynamics:
-        """Without the second half of the way but for one column."""
+        """Return the effect of multipliers, with the second half of the solve for one column only."""
         constrained, start, factor = self._constrained, self._start, self.factor
         halves = factor.forward(theta.T)
         weighted = factor.weighted(halves)
@@ -133,14 +134,14 @@ class HalfSolvedDynamics(ForwardDynamics):
 
 
 class ExplicitDynamics(ForwardDynamics):
-    """A robot whose free acceleration and M⁻¹ are known in another way."""
+    """Motion of a robot with given free acceleration and M⁻¹."""
 
     def __init__(self, robot: Robot, factor: Factor, free: ca.SX) -> None:
         """Solve for the reactions of the natural constraints.
 
         Args:
-            robot: whose natural constraints.
-            factor: the factorized mass matrix, or what stands for it.
+            robot: the model, for its natural constraints.
+            factor: the factorized mass matrix, or a replacement.
             free: the acceleration without natural constraints and control, shape (nv,).
         """
         self._factor, (self._A, b) = factor, robot.natural_form
@@ -155,15 +156,15 @@ class ExplicitDynamics(ForwardDynamics):
 
     @property
     def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
-        """With the reactions."""
+        """a and μ without control forces."""
         return self._unforced
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """M⁻¹ F and the reactions to it."""
+        """Return the change of a and μ by generalized forces."""
         return self._held(self._factor.solve(forces), ca.SX(self._A.size1(), forces.size2()))
 
     def rows(self, theta: ca.SX) -> RowDynamics:
-        """From the acceleration of every row."""
+        """Return the effect of multipliers, from the accelerations by each."""
         free, reactions = self._unforced
         reach, pull = self.mobility(theta.T)
 
@@ -176,26 +177,26 @@ class ExplicitDynamics(ForwardDynamics):
 
         return RowDynamics(theta @ reach, theta @ self._factor.solve(theta.T), theta @ free, motion, rooted)
 
-    def _held(self, moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def _held(self, moved: ca.SX, desired: ca.SX) -> tuple[ca.SX, ca.SX]:
         if self._A.size1() == 0:
             return moved, ca.SX(0, moved.size2())
-        mu = self._natural.solve(wanted - self._A @ moved)
+        mu = self._natural.solve(desired - self._A @ moved)
         return moved + self._reach @ mu, mu
 
 
 def _project_out_natural_rows(halves: ca.SX, rows: ca.SX, natural: NaturalFactor) -> ca.SX:
-    """H = (D^(−½) L⁻¹ Θᵀ)ᵀ less its projection on the natural rows, which are given likewise."""
-    # Twice, because once leaves rounding errors along the natural rows.
+    """Return H = (D^(−½) L⁻¹ Θᵀ)ᵀ less its projection on the natural rows, which are given in the same form."""
+    # Projected twice, because once leaves rounding errors along the natural rows.
     for _ in range(2 if rows.size2() else 0):
         halves = halves - rows @ natural.solve(rows.T @ halves)
     return halves.T
 
 
 def half_solved_dynamics(robot: Robot, factor: Factor, free: ca.SX) -> HalfSolvedDynamics:
-    """A robot with another factorization of its mass matrix, or with another mass matrix, in place of its own.
+    """Return the dynamics of a robot with another factorization of its mass matrix, or with another mass matrix.
 
     Args:
-        robot: whose natural constraints.
+        robot: the model, for its natural constraints.
         factor: the factorized mass matrix.
         free: L⁻¹ F of all forces that act without control, shape (nv,).
     """
@@ -205,11 +206,11 @@ def half_solved_dynamics(robot: Robot, factor: Factor, free: ca.SX) -> HalfSolve
 
 
 def nan_where_singular(factor: Factor, values: ca.SX, smallest: float = SMALLEST) -> ca.SX:
-    """The values, or NaN where nothing but rounding is left of a pivot, and dividing by it would give numbers.
+    """Return the values, or NaN where a pivot is only rounding and the division by it meaningless.
 
     Args:
-        factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
-        values: what was divided, any shape.
+        factor: factorization of the mass matrix; one of a tree of bodies with mass has no such pivot.
+        values: results of a division by the pivots, any shape.
         smallest: a relative pivot counts as zero up to this.
     """
     if not isinstance(factor, Ldl) or not factor.diagonal.numel():

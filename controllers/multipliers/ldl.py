@@ -12,7 +12,7 @@ class LdlMultipliers(MultiplierMethod):
     """K = L D Lᵀ without pivoting; exact for independent rows, undefined for dependent ones, which the pivots show."""
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """λ = L⁻ᵀ D⁻¹ L⁻¹ r."""
+        """Return λ = L⁻ᵀ D⁻¹ L⁻¹ r."""
         del scale
         factor = Ldl.of(matrix)
         return Multipliers(factor.solve(right), factor.certain_pivots(matrix))

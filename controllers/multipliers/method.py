@@ -18,26 +18,26 @@ from .row_orthogonalization import NEAREST, GramSchmidtRows
 
 
 class Capability(Enum):
-    """Something that not every method deals with; the text completes "it deals with …"."""
+    """Capability that not every method has; the text completes "it supports …"."""
 
     NATURAL_ROWS = "natural constraints"
     REDUNDANT_NATURAL_ROWS = "natural rows that depend on each other"
     DEPENDENT_ROWS = "rows that depend on each other"
     VANISHING_ROWS = "rows that vanish"
     MORE_ROWS = "more rows than velocities"
-    CONTRADICTIONS = "rows that contradict each other, which it names"
-    HELD_INERTIA = "a singular mass matrix that natural constraints make good"
-    PROGRAMMED_INERTIA = "a singular mass matrix that only the program makes good"
-    SWITCHED_ROWS = "rows that are on at times"
+    CONTRADICTIONS = "rows that contradict each other, which it reports"
+    HELD_INERTIA = "a singular mass matrix that natural constraints compensate"
+    PROGRAMMED_INERTIA = "a singular mass matrix that only the program compensates"
+    SWITCHED_ROWS = "rows that are on only at times"
     NONLINEAR_ROWS = "rows nonlinear in the accelerations"
-    NO_TREE = "a robot that is no tree of bodies"
+    NO_TREE = "a robot that is not a tree of bodies"
     ACTUATED = "forces that come from inputs"
 
 
 DEPENDENCE = frozenset(
     {Capability.DEPENDENT_ROWS, Capability.VANISHING_ROWS, Capability.MORE_ROWS, Capability.CONTRADICTIONS}
 )
-"""What a method for independent rows lacks."""
+"""Capabilities that a method for independent rows lacks."""
 
 REGULAR = frozenset(
     {
@@ -50,15 +50,15 @@ REGULAR = frozenset(
         Capability.ACTUATED,
     }
 )
-"""What a method gets for nothing that uses the robot's own mobility."""
+"""Capabilities of every method that uses the robot's mobility."""
 
 
 MISSED = 1e-8
-"""A row that depends on others contradicts them from this share of what it is made of."""
+"""A row that depends on others contradicts them from this share of its terms."""
 ACCURATE = 1e-6
-"""What is left of a row outside those before it is met to this share of what the row is made of."""
+"""The remainder of a row outside earlier ones is satisfied up to this share of the row's terms."""
 ROUNDING = 1e-8
-"""Nor does a row count as missed by what changes of this size make of it, in m/s² or rad/s²: deviations that are
+"""Nor does a row count as missed by the effect of accelerations of this size, in m/s² or rad/s²: deviations that are
 rounding may be of any relative size."""
 
 
@@ -68,8 +68,8 @@ class Multipliers:
 
     Attributes:
         values: λ, shape (m,).
-        pivots: D of K = L D Lᵀ, shape (m,): the square of what is left of each row outside the span of the rows before
-            it, in the metric of K; zero where a row depends on them or vanishes, as far as rounding lets it be told.
+        pivots: D of K = L D Lᵀ, shape (m,): the squared remainder of each row outside the span of earlier rows, in the
+            metric of K; zero where a row depends on them or vanishes up to rounding.
     """
 
     values: ca.SX
@@ -77,59 +77,59 @@ class Multipliers:
 
 
 class MultiplierMethod(Picklable, ABC):
-    """Way of solving K λ = r, where K = Θ M⁻¹ Θᵀ is symmetric and positive semidefinite."""
+    """Method of solving K λ = r, where K = Θ M⁻¹ Θᵀ is symmetric and positive semidefinite."""
 
     supports_dependent_rows: bool = False
-    """Whether rows may depend on each other, vanish, or be more than the velocities; if so, each is judged by what it
-    misses, see :func:`verdicts`."""
+    """True if rows may depend on each other, vanish, or be more than the velocities; each is then judged by its
+    residual, see :func:`check_rows`."""
     iterates: bool = False
-    """Whether a row that is missed is one to which an iteration has not converged."""
+    """True if a row may be missed because an iteration has not converged."""
     tolerance: float = NEAREST
-    """A row is passed over if the square of what is left of it, relative to its scale, is not above this."""
+    """A row is skipped if its squared remainder, relative to its scale, is not above this."""
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """What it deals with; what is not among it is refused when a controller is built, or has a status."""
+    def supports(self) -> frozenset[Capability]:
+        """Supported capabilities; others raise when a controller is built, or have a status."""
         return REGULAR | DEPENDENCE if self.supports_dependent_rows else REGULAR
 
     @abstractmethod
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """Multipliers as expressions.
+        """Return the multipliers as expressions.
 
         Args:
             matrix: K, shape (m, m).
             right: r, shape (m,).
-            scale: the largest K_jj, as it would be without natural constraints, of the rows that share a unit with
-                each, shape (m,); its own K_ii if not given.
+            scale: for each row the largest K_jj, without natural constraints, of the rows that share its unit, shape
+                (m,); K_ii if not given.
         """
 
     def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """Multipliers as expressions, for rows that may depend on each other.
+        """Return the multipliers as expressions, for rows that may depend on each other.
 
         Args:
-            rows: those of H with K = H Hᵀ, in which an angle between rows is not squared.
+            rows: rows of H with K = H Hᵀ, in which angles between rows are not squared.
             matrix: K, shape (m, m).
             right: r, shape (m,).
-            scale: as for :meth:`solve`.
+            scale: scale of each row as for :meth:`solve`.
         """
         del rows
         return self.solve(matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
-        """By what the program's model is moved; the robot itself, unless a method puts something in its place.
+        """Return the forward dynamics of the program's model: those of the robot, unless a method replaces them.
 
         Args:
-            program: what is solved.
+            program: the program to solve.
             theta: Θ with zeros in the rows that are off, shape (m, nv).
-            beta: β likewise, shape (m,).
+            beta: β with zeros in the rows that are off, shape (m,).
 
         Raises:
-            ModelError: if the robot has a mass matrix that is singular in every position and nothing stands in for it.
+            ModelError: if the robot has a mass matrix that is singular in every position and nothing compensates it.
         """
         del theta, beta
         robot = program.robot
         if robot.tree is None:
-            # Divided by, rounding in the place of a zero pivot would give numbers.
+            # Rounding in place of a zero pivot would otherwise lead to meaningless numbers.
             robot.require_regular_mass_matrix()
         start = robot.half_solve(ca.SX.zeros(robot.coordinates.nv))
         return HalfSolvedDynamics(
@@ -140,25 +140,25 @@ class MultiplierMethod(Picklable, ABC):
 def check_rows(
     basis: GramSchmidtRows, missed: ca.SX, size: ca.SX, lengths: ca.SX, scale: ca.SX, unit: ca.SX, first: int = 0
 ) -> tuple[ca.SX, ca.SX]:
-    """Whether rows hold.
+    """Check if rows hold.
 
-    A row that depends on those before it may miss what they say by :data:`MISSED`. Of one that does not, what is left
-    outside of them must be met to :data:`ACCURATE`: a row at an angle of 1e-6 to another that is missed by 1e-6 leaves
-    the motion open altogether.
+    A row that depends on earlier ones must agree with them to :data:`MISSED`. The remainder of any other row outside
+    earlier ones must be satisfied to :data:`ACCURATE`: a row at an angle of 1e-6 to another that is missed by 1e-6
+    leaves the motion undetermined.
 
     Args:
-        basis: all rows, shape (m, n).
+        basis: orthogonalization of all rows, shape (m, n).
         missed: right side less left side of each row, shape (m,).
-        size: what each row is made of, shape (m,).
-        lengths: of the rows, in the metric of the basis, shape (m,).
+        size: sum of the absolute terms of each row, shape (m,).
+        lengths: lengths of the rows, in the metric of the basis, shape (m,).
         scale: square of the length of the longest row of each row's constraint, shape (m,).
-        unit: what a change of one unit of the accelerations makes of each row, shape (m,).
-        first: number of the first row that is judged.
+        unit: change of each row per unit of the accelerations, shape (m,).
+        first: index of the first row that is checked, from 0.
 
     Returns:
-        Pivots, shape (m − first,): 1 for a row that holds, 0 for one that contradicts those before it, NaN where a
-        number is none; for one that is missed although something is left of it, −1 times the square of what is left, as
-        a share of its scale. And what rows that do not hold miss, else 0, in their own unit.
+        Pivots, shape (m − first,): 1 for a row that holds, 0 for one that contradicts earlier ones, NaN where a number
+        is NaN; for one that is missed although it has a remainder, minus the squared remainder as a share of its scale.
+        And the residuals of rows that do not hold, else 0, in the unit of the row.
     """
     pivots: list[ca.SX] = []
     misses: list[ca.SX] = []
@@ -166,16 +166,16 @@ def check_rows(
     for i in range(first, missed.numel()):
         off = ca.fabs(rest[i])
         share = ca.if_else(lengths[i] > 0, basis.left[i] / lengths[i], 0)
-        # A row that has vanished has no unit of its own any more.
+        # A row that has vanished has no unit.
         floor = ROUNDING * ca.if_else(unit[i] > ROUNDING, unit[i], 1)
         rounded = ca.if_else(lengths[i] > 0, basis.noise[i] / lengths[i], 0)
-        told = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
+        independent = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
         met, agrees = share * (ACCURATE * size[i] + floor), (MISSED + rounded) * size[i] + floor
-        allowed = ca.if_else(told, met, agrees)
-        # A row whose miss follows from that of an earlier one is missed all the same.
-        off = ca.fmax(off, ca.if_else(told, share * ca.fabs(missed[i]), 0))
-        bad = ca.if_else(told, -(basis.left[i] ** 2) / scale[i], 0)
-        # A number that is none is neither above nor below, and must not pass for a row that depends on others.
+        allowed = ca.if_else(independent, met, agrees)
+        # A row whose residual follows from that of an earlier one still counts as missed.
+        off = ca.fmax(off, ca.if_else(independent, share * ca.fabs(missed[i]), 0))
+        bad = ca.if_else(independent, -(basis.left[i] ** 2) / scale[i], 0)
+        # NaN is neither above nor below, and must not count as a row that depends on others.
         judged = ca.if_else(off <= allowed, 1, ca.if_else(off > allowed, bad, float("nan")))
         pivots.append(judged + 0 * basis.kept[i])
         misses.append(ca.if_else(off <= allowed, 0, missed[i]))
@@ -195,13 +195,13 @@ class DirectMotion:
         acceleration: a, shape (nv,).
         multipliers: λ, shape (m,).
         reactions: μ, shape (k,).
-        pivots: square of what is left of each row outside the rows before it, shape (m,); from a method that handles
-            dependent rows, the verdict on each, see :func:`~erugin.controllers.multipliers.method.check_rows`.
-        relative_pivots: each divided by the square of the longest row of its constraint, shape (m,), in [0, 1]; or the
-            same as ``pivots``.
-        misses: what rows that do not hold miss, shape (m,); empty from a method for independent rows.
-        left: what is left of each row outside those before it, as a share of it, shape (m,); zero where it is passed
-            over and −1 where it is off. Empty likewise.
+        pivots: squared remainder of each row outside earlier rows, shape (m,); from a method that supports dependent
+            rows, the result of :func:`~erugin.controllers.multipliers.method.check_rows`.
+        relative_pivots: pivots divided by the square of the longest row of their constraint, shape (m,), in [0, 1]; or
+            the same as ``pivots``.
+        misses: residuals of rows that do not hold, shape (m,); empty from a method for independent rows.
+        left: remainder of each row outside earlier ones, as a share of the row, shape (m,); zero where the row is
+            skipped and −1 where it is off; empty from a method for independent rows.
     """
 
     acceleration: ca.SX
@@ -214,26 +214,26 @@ class DirectMotion:
 
 
 class DirectMethod(MultiplierMethod):
-    """Way to the motion under ideal forces that does not go through K = Θ M⁻¹ Θᵀ, and so needs no inverse of M.
+    """Method for the motion under ideal forces without K = Θ M⁻¹ Θᵀ, and so without the inverse of M.
 
-    There is no mobility M̂ that another realisation could take from it: it serves ``realization="ideal"`` alone.
+    It provides no mobility M̂ for other realisations and supports ``realization="ideal"`` only.
     """
 
     @abstractmethod
     def motion(self, program: Program, theta: ca.SX, beta: ca.SX) -> DirectMotion:
-        """The motion as expressions.
+        """Return the motion as expressions.
 
         Args:
-            program: what is solved.
+            program: the program to solve.
             theta: Θ with zeros in the rows that are off, shape (m, nv).
-            beta: β likewise, shape (m,).
+            beta: β with zeros in the rows that are off, shape (m,).
 
         Raises:
-            ModelError: for a program that the method cannot serve, whatever the state.
+            ModelError: for a program that the method does not support in any state.
         """
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """Refused: there is no K.
+        """Raise ModelError: there is no K.
 
         Raises:
             ModelError: always.
@@ -242,16 +242,15 @@ class DirectMethod(MultiplierMethod):
         self._refuse()
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
-        """Refused: there is no mobility.
+        """Raise ModelError: there is no mobility.
 
         Raises:
-            ModelError: always; names the methods that have one.
+            ModelError: always; the message names the methods that have a mobility.
         """
         del program, theta, beta
         self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise ModelError(
-            f"{type(self).__name__} finds the motion under ideal forces and serves realization='ideal' only; where "
-            f"forces come from inputs take {OTHERS}"
+            f"{type(self).__name__} supports realization='ideal' only; for forces that come from inputs use {OTHERS}"
         )

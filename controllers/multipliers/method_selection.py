@@ -13,28 +13,28 @@ from .method import MultiplierMethod
 from .sweep import SweepMultipliers, sweep_unsupported_reason
 
 SWEEP_PAYS_IN_PLANE = 2
-"""Velocities from which the sweep takes fewer operations than a factorized M where the equations of motion were derived
-otherwise than by the articulated recursion, with M at hand, for a chain in the plane."""
+"""Number of velocities from which the sweep needs fewer operations than a factorized M, for a planar chain whose
+equations of motion were not derived by the articulated recursion, so that M is available."""
 SWEEP_PAYS_IN_SPACE = 6
 """The same in space, where each joint costs seven times as much."""
 
 
 def default_method(program: Program) -> MultiplierMethod:
-    """The method for independent rows that fits a program's robot best.
+    """Return the method for independent rows that fits a program's robot best.
 
-    - Inertia that is missing in every position, and that natural constraints do not make good:
-      :class:`AugmentedMultipliers`, with which the program's rows do, if they can.
-    - A tree of bodies whose equations come from the articulated recursion, however few, or of several joints whatever
-      they come from: :class:`SweepMultipliers`.
-    - Else :class:`LdlMultipliers`.
+    - Missing inertia in every position that natural constraints do not compensate: :class:`AugmentedMultipliers`, with
+      which the program's rows compensate it, if they can.
+    - A tree of bodies whose equations come from the articulated recursion, or with several joints and any equations:
+      :class:`SweepMultipliers`.
+    - Otherwise :class:`LdlMultipliers`.
 
-    A method for dependent rows is never chosen: where rows may depend on each other is for the user to say.
+    A method for dependent rows is never chosen automatically: the user must decide if rows may depend on each other.
 
     Args:
-        program: what is solved.
+        program: the program to solve.
     """
     robot = program.robot
-    # A tree that has the robot's own symbols describes it; its equations were derived otherwise, and M is at hand.
+    # A tree in the robot's symbols only describes it; its equations were derived otherwise, and M is available.
     if robot.tree is not None and robot.tree.symbols is None:
         least = SWEEP_PAYS_IN_PLANE if robot.tree.is_planar else SWEEP_PAYS_IN_SPACE
         pays = robot.coordinates.nv >= least or isinstance(robot.dynamics.factor, ArticulatedFactor)

@@ -19,18 +19,18 @@ from .velocity_units import FULL, velocity_units
 class NullSpaceMultipliers(DirectMethod):
     """a = Θ⁺β + V₂ ẇ with V₂ᵀ M V₂ ẇ = V₂ᵀ (Q − M Θ⁺β), then Θᵀλ = M a − Q, [Larin1993]_ eqs. (2.4) and (3.1).
 
-    Θ holds the natural rows too, and Q = −h. V = [V₁ V₂] is the product of one-row reflections, Θ = L V₁ᵀ: Θ⁺β =
-    V₁ L⁻¹β and λ = L⁻ᵀ V₁ᵀ (M a − Q), so that nothing is squared as in (ΘΘᵀ)λ = Θ (M a − Q). Only V₂ᵀ M V₂ is
-    divided by, which is regular if and only if [M; Θ] has full column rank: M itself may be singular. With few freedoms
-    and many rows it is small.
+    Θ includes the natural rows, and Q = −h. V = [V₁ V₂] is the product of one-row reflections, Θ = L V₁ᵀ: Θ⁺β =
+    V₁ L⁻¹β and λ = L⁻ᵀ V₁ᵀ (M a − Q), so that condition numbers are not squared as in (ΘΘᵀ)λ = Θ (M a − Q). Only
+    V₂ᵀ M V₂ is factorized, which is regular if and only if [M; Θ] has full column rank: M itself may be singular. With
+    few degrees of freedom and many rows it is small.
 
-    Angles between velocities are those in units in which each has about unit inertia. Where natural rows depend on each
-    other nothing is found: no number comes.
+    Angles between velocities are measured in units in which each has about unit inertia. Where natural rows depend on
+    each other the result is NaN.
     """
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """Independent rows, always on; no inputs."""
+    def supports(self) -> frozenset[Capability]:
+        """Capabilities for independent rows that are always on, without inputs."""
         missing = {
             Capability.REDUNDANT_NATURAL_ROWS,
             Capability.SWITCHED_ROWS,
@@ -40,7 +40,7 @@ class NullSpaceMultipliers(DirectMethod):
         return (REGULAR - missing) | {Capability.PROGRAMMED_INERTIA}
 
     def motion(self, program: Program, theta: ca.SX, beta: ca.SX) -> DirectMotion:
-        """By reflections and one factorization of the size of the freedom."""
+        """Return the motion by reflections and one factorization of the size of the degrees of freedom."""
         robot, n, m = program.robot, program.robot.coordinates.nv, theta.size1()
         A, b = robot.natural_form
         k = A.size1()
@@ -63,7 +63,7 @@ class NullSpaceMultipliers(DirectMethod):
             for j in block[1:]:
                 longest[i] = ca.fmax(longest[i], lengths[k + j])
         left = V.remainders[k:, :]
-        # Of a number that is none neither holds: it must not pass for a row that vanishes.
+        # Neither comparison holds for NaN, which must not count as a row that vanishes.
         none = float("nan")
         shares = [ca.if_else(x > 0, left[i] / x, ca.if_else(x <= 0, 0, none)) for i, x in enumerate(longest)]
         return DirectMotion(
@@ -76,7 +76,7 @@ class NullSpaceMultipliers(DirectMethod):
 
 
 def _whole(robot: Robot, left: ca.SX, rows: ca.SX) -> ca.SX:
-    """1, or NaN where natural rows depend on each other: the rounding that is left of one would hold back a freedom."""
+    """Return 1, or NaN where natural rows depend on each other: rounding in one would constrain a degree of freedom."""
     lengths, whole, first = ca.sum2(rows**2), ca.SX(1), 0
     for constraint in robot.natural:
         block = range(first, first + constraint.residual(robot.coordinates).numel())
@@ -91,7 +91,7 @@ def _require_independent(program: Program, count: int) -> None:
     robot = program.robot
     switched = [repr(name) for name, off in zip(program.rows, program.switched, strict=True) if off]
     if switched:
-        reason = f"rows {', '.join(switched)} are on at times only, and with them the number of freedoms changes"
+        reason = f"rows {', '.join(switched)} are on only at times, so the number of degrees of freedom changes"
     elif not program.is_affine:
         curved = [repr(name) for name, affine in zip(program.rows, program.affine, strict=True) if not affine]
         reason = f"rows {', '.join(curved)} are not affine in the accelerations"
@@ -102,6 +102,6 @@ def _require_independent(program: Program, count: int) -> None:
     else:
         return
     raise ModelError(
-        f"NullSpaceMultipliers needs independent rows of a fixed number, but in this program of {robot.name} {reason}: "
-        "take UdwadiaPhohomsiriMultipliers or LeastNormMultipliers"
+        f"NullSpaceMultipliers requires a fixed number of independent rows, but in this program of {robot.name} "
+        f"{reason}: use UdwadiaPhohomsiriMultipliers or LeastNormMultipliers"
     )

@@ -10,7 +10,7 @@ import casadi as ca
 from ...constraints.solvability import REMAINDER
 
 NEAREST = REMAINDER**2
-"""Square of what is left of a row, relative to its scale, up to which it depends on others as far as can be told."""
+"""Squared remainder of a row, relative to its scale, up to which it cannot be distinguished from a dependent one."""
 NOISE = 1e-14
 """Rounding of a row as a share of its scale, before small remainders of earlier rows amplify it; chains of twenty links
 have 2e-14, and 1e-13 where their mass matrix is augmented."""
@@ -18,18 +18,18 @@ have 2e-14, and 1e-13 where their mass matrix is augmented."""
 
 @dataclass(frozen=True, eq=False)
 class GramSchmidtRows:
-    """Rows = C V with orthonormal rows in V, zero where a row of the given ones is passed over.
+    """Rows = C V with orthonormal rows in V, zero where a row is skipped.
 
-    Gram and Schmidt's process, gone through twice for each row, which leaves V orthonormal to rounding and squares
-    nothing. All is straight-line: no loop depends on numbers.
+    The Gram–Schmidt process is applied twice to each row, which makes V orthonormal to rounding without squaring
+    condition numbers. The expressions are straight-line: no loop depends on numbers.
 
     Attributes:
-        rows: the given ones, shape (m, n).
+        rows: the given rows, shape (m, n).
         basis: V, shape (m, n).
-        lower: C, lower triangular with zero columns for rows that were passed over, shape (m, m).
-        kept: 1 where a row is kept, 0 where it is passed over, NaN where it is no number, shape (m,).
-        left: length of what is left of each row outside the kept ones before it, shape (m,).
-        noise: what of that may be rounding, shape (m,), never less than :data:`NEAREST` allows.
+        lower: C, lower triangular with zero columns for rows that are skipped, shape (m, m).
+        kept: 1 where a row is kept, 0 where it is skipped, NaN where it is NaN, shape (m,).
+        left: length of the remainder of each row outside earlier kept ones, shape (m,).
+        noise: possible rounding in ``left``, shape (m,), at least that of :data:`NEAREST`.
     """
 
     rows: ca.SX
@@ -41,13 +41,13 @@ class GramSchmidtRows:
 
     @classmethod
     def of_rows(cls, rows: ca.SX, scale: ca.SX, tolerance: float | Sequence[float] = NEAREST) -> GramSchmidtRows:
-        """Take rows one after another.
+        """Orthogonalize rows one after another.
 
         Args:
-            rows: any, shape (m, n).
-            scale: square of what each row is compared with, shape (m,).
-            tolerance: a row is passed over if the square of what is left of it is not above this share of its scale, or
-                may be rounding; one for all rows, or for each.
+            rows: the rows, shape (m, n).
+            scale: square of the length that each row is compared with, shape (m,).
+            tolerance: a row is skipped if its squared remainder is not above this share of its scale, or may be
+                rounding; one number for all rows, or one for each.
         """
         m = rows.size1()
         shares = list(tolerance) if isinstance(tolerance, Sequence) else [float(tolerance)] * m
@@ -69,7 +69,7 @@ class GramSchmidtRows:
                 # The direction of a small remainder is uncertain by its rounding over its length.
                 off = off + ca.fabs(lower[i, j]) * rounding[j] / ca.if_else(kept[j] == 0, 1, lower[j, j])
             least = ca.fmax(shares[i] * scale[i], off**2)
-            # Of a number that is none neither comparison holds: it stays one, and is not taken for a row of zeros.
+            # Neither comparison holds for NaN: it remains NaN, and does not count as a row of zeros.
             here = ca.if_else(square > least, 1, ca.if_else(square <= least, 0, float("nan")))
             length = ca.sqrt(ca.if_else(square > least, square, 1))
             basis.append(here * (left / length))
@@ -83,7 +83,7 @@ class GramSchmidtRows:
         return cls(rows, ca.vertcat(ca.SX(0, rows.size2()), *basis), lower, *parts)
 
     def remaining(self, right: ca.SX) -> ca.SX:
-        """What is left of each entry when the kept rows before it are satisfied: C_ii y_i of a row that was kept.
+        """Return the remainder of each entry when earlier kept rows are satisfied: C_ii y_i of a kept row.
 
         Args:
             right: b, shape (m,).
@@ -99,7 +99,7 @@ class GramSchmidtRows:
         return ca.vertcat(ca.SX(0, 1), *values)
 
     def along(self, right: ca.SX) -> ca.SX:
-        """y with C y = b in the rows that were kept; zero in the others.
+        """Return y with C y = b in the kept rows; zero in the others.
 
         Args:
             right: b, shape (m,).
@@ -109,19 +109,19 @@ class GramSchmidtRows:
         return ca.vertcat(ca.SX(0, 1), *found)
 
     def weights(self, along: ca.SX, first: int, last: int) -> ca.SX:
-        """Least-norm λ of the rows from ``first`` to ``last`` − 1 with Cᵀλ = y among them.
+        """Return the least-norm λ of the rows from ``first`` to ``last`` − 1 with Cᵀλ = y among them.
 
         Args:
             along: y, shape (last − first,).
-            first: number of the first row.
-            last: one more than that of the last.
+            first: index of the first row, from 0.
+            last: index after the last row.
         """
         if first == last:
             return ca.SX(0, 1)
         places = range(first, last)
         found = self._backward([along[i - first] for i in places], first, last)
-        # What can be added to λ and changes nothing, one vector for each row that was passed over: its own
-        # combination of the others. Nothing is squared, as it would be by CᵀC.
+        # Vectors that can be added to λ without effect, one for each skipped row: its combination of the others.
+        # Condition numbers are not squared, as they would be by CᵀC.
         relations: list[ca.SX] = []
         for i in places:
             own = [self.lower[i, j] if j < i else ca.SX(0) for j in places]
@@ -138,7 +138,7 @@ class GramSchmidtRows:
         return least
 
     def _backward(self, right: list[ca.SX], first: int, last: int) -> list[ca.SX]:
-        """λ with Cᵀλ = y among some rows, zero in those that were passed over."""
+        """Return λ with Cᵀλ = y among some rows, zero in skipped ones."""
         found = list(right)
         for i in reversed(range(len(found))):
             for k in range(i + 1, len(found)):
@@ -152,16 +152,16 @@ class GramSchmidtRows:
 
 @dataclass(frozen=True, eq=False)
 class HouseholderRows:
-    """Independent rows brought to a lower triangle by reflections, one for each row.
+    """Independent rows reduced to a lower triangle by reflections, one for each row.
 
     With a unit row γ = [γ₀, γ*] the matrix of [Larin1993]_ eq. (3.2), V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], is the
     reflection E − g gᵀ/(1 + γ₀) with g = γ + e₀, less its first column; the printed one has γ for γ*. The sign of a row
-    is turned over where γ₀ < 0, since orthogonality is lost like 6e-16/(1 + γ₀). A basis V₂ jumps where that happens;
-    what is computed by it does not. :class:`~erugin.constraints.null_space.Reflections` is the same for arrays.
+    is reversed where γ₀ < 0, since orthogonality is lost like 6e-16/(1 + γ₀). A basis V₂ jumps where that happens, but
+    results computed with it do not. :class:`~erugin.constraints.null_space.Reflections` is the same for arrays.
 
     Attributes:
         lower: L, shape (m, m).
-        remainders: square of what the rows before leave of each, L_ii², shape (m,).
+        remainders: squared remainder of each row outside earlier ones, L_ii², shape (m,).
         vectors: g of each reflection, the i-th of shape (n − i,), and 1 + γ₀.
     """
 
@@ -174,7 +174,7 @@ class HouseholderRows:
         """Reduce rows one after another.
 
         Args:
-            rows: independent, shape (m, n) with m ≤ n; numbers behind a row that vanishes are none.
+            rows: independent rows, shape (m, n) with m ≤ n; numbers after a row that vanishes are NaN.
         """
         m = rows.size1()
         lower = ca.SX.zeros(m, m)
@@ -182,7 +182,7 @@ class HouseholderRows:
         vectors: list[tuple[ca.SX, ca.SX]] = []
         rest = rows.T
         for i in range(m):
-            # Columns are the rows that are left, in what the reflections before have left of the space.
+            # Columns are the remaining rows in the remaining space.
             row = rest[:, 0]
             square = ca.sumsqr(row)
             signed = ca.if_else(row[0] >= 0, 1, -1) * ca.sqrt(square)
@@ -201,10 +201,10 @@ class HouseholderRows:
         return cls(lower, ca.vertcat(ca.SX(0, 1), *squares), tuple(vectors))
 
     def turned(self, x: ca.SX) -> ca.SX:
-        """Vᵀ x: first V₁ᵀ x, m rows of it, then V₂ᵀ x.
+        """Return Vᵀ x: first the m rows of V₁ᵀ x, then V₂ᵀ x.
 
         Args:
-            x: shape (n, columns).
+            x: vectors, shape (n, columns).
         """
         for i, (g, pivot) in enumerate(self.vectors):
             left = x[i:, :]
@@ -213,10 +213,10 @@ class HouseholderRows:
         return x
 
     def back(self, y: ca.SX) -> ca.SX:
-        """V y, for y = [y₁; y₂] with y₁ along the rows.
+        """Return V y, for y = [y₁; y₂] with y₁ along the rows.
 
         Args:
-            y: shape (n, columns).
+            y: coordinates, shape (n, columns).
         """
         for i, (g, pivot) in reversed(list(enumerate(self.vectors))):
             left = y[i:, :]
@@ -225,7 +225,7 @@ class HouseholderRows:
         return y
 
     def along(self, right: ca.SX) -> ca.SX:
-        """y₁ = L⁻¹ b: coordinates along the rows of what satisfies rows x = b.
+        """Return y₁ = L⁻¹ b: coordinates along the rows of an x that satisfies rows x = b.
 
         Args:
             right: b, shape (m,).
@@ -239,7 +239,7 @@ class HouseholderRows:
         return ca.vertcat(ca.SX(0, 1), *found)
 
     def weights(self, along: ca.SX) -> ca.SX:
-        """λ = L⁻ᵀ y₁: with them rowsᵀ λ = V₁ y₁.
+        """Return λ = L⁻ᵀ y₁, for which rowsᵀ λ = V₁ y₁.
 
         Args:
             along: y₁, shape (m,).

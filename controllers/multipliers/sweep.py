@@ -17,28 +17,28 @@ from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multiplie
 from .row_orthogonalization import GramSchmidtRows
 
 ANOTHER = 1e-11
-"""Share of |M| |x| by which M x may miss its right side for an x by the sweep; a hundred links have 2e-15."""
+"""Error allowed in M x for an x from the sweep, as a share of |M| |x|; a hundred links have 2e-15."""
 
 
 class SweepMultipliers(MultiplierMethod):
     """K = Θ M⁻¹ Θᵀ with M⁻¹ as one articulated sweep inward and one outward for each column, [Featherstone2008]_.
 
-    For a robot that is a tree of bodies, whatever formulation its equations were derived by: the operations for K, λ
-    and a grow as m n with n joints, where a dense factorization takes n³/6. K itself, as large as the program has rows,
-    is solved by another method.
+    It applies to any tree of bodies, independent of the formulation of its equations: the operations for K, λ and a
+    grow as m n with n joints, where a dense factorization needs n³/6. K itself, of the size of the program, is
+    factorized by another method.
 
     Attributes:
-        method: how K λ = r is then solved.
+        method: method that then solves K λ = r.
     """
 
     def __init__(self, method: MultiplierMethod | None = None) -> None:
-        """Fix how K is solved.
+        """Fix the method for K.
 
         Args:
             method: LDLᵀ if not given; LeastNormMultipliers or ProximalMultipliers for dependent rows.
 
         Raises:
-            ModelError: for a method that puts something else in the place of M.
+            ModelError: for a method that replaces M.
         """
         self.method = LdlMultipliers() if method is None else method
         require_matrix_solver(self, self.method)
@@ -46,20 +46,20 @@ class SweepMultipliers(MultiplierMethod):
         self.tolerance = self.method.tolerance
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """What ``method`` does, but for robots that are no trees of bodies with mass."""
-        return self.method.handles - {Capability.NO_TREE, Capability.HELD_INERTIA}
+    def supports(self) -> frozenset[Capability]:
+        """Capabilities of ``method``, except robots that are not trees of bodies with mass."""
+        return self.method.supports - {Capability.NO_TREE, Capability.HELD_INERTIA}
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve(matrix, right, scale)
 
     def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """As ``method`` does."""
+        """Solve by ``method``."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
-        """The robot with the sweep in place of its factorization.
+        """Return the dynamics with the sweep in place of the factorization.
 
         Raises:
             ModelError: for a robot without a tree, or one whose mass matrix is not that of its tree.
@@ -67,7 +67,7 @@ class SweepMultipliers(MultiplierMethod):
         del theta, beta
         robot = program.robot
         if reason := sweep_unsupported_reason(robot):
-            raise ModelError(f"SweepMultipliers cannot serve {robot.name}: {reason}. Take LdlMultipliers")
+            raise ModelError(f"SweepMultipliers does not support {robot.name}: {reason}. Use LdlMultipliers")
         if isinstance(robot.factor, ArticulatedFactor):
             start = robot.half_solve(ca.SX.zeros(robot.coordinates.nv))
             return HalfSolvedDynamics(robot.constrained_factor, start)
@@ -77,37 +77,37 @@ class SweepMultipliers(MultiplierMethod):
 
 
 def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
-    """Raise ModelError unless a method does nothing but solve K λ = r.
+    """Raise ModelError unless a method only solves K λ = r.
 
     Args:
-        owner: what uses it.
-        method: what it was given.
+        owner: method that uses the other one.
+        method: the method to check.
     """
-    plain = isinstance(method, MultiplierMethod) and method.handles in (REGULAR, REGULAR | DEPENDENCE)
+    plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
     if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
         raise ModelError(
-            f"{type(owner).__name__} needs a method that solves K λ = r and nothing else, such as LdlMultipliers(), "
+            f"{type(owner).__name__} requires a method that only solves K λ = r, such as LdlMultipliers(), "
             f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
         )
 
 
 def sweep_unsupported_reason(robot: Robot) -> str:
-    """Why the sweep cannot serve a robot, as a clause; empty if it can.
+    """Return the reason why the sweep does not support a robot, as a clause; empty if it does.
 
     Args:
-        robot: any.
+        robot: the model.
     """
     if robot.tree is None:
-        return "it is no tree of bodies and joints, its equations come from energies or from elsewhere"
+        return "it is not a tree of bodies and joints; its equations come from energies or another source"
     if np.any(robot.augmentation.full()):
-        return "its mass matrix is singular, and natural constraints stand in for it"
+        return "its mass matrix is singular and compensated by natural constraints"
     if not isinstance(robot.dynamics.factor, ArticulatedFactor) and _has_another_mass_matrix(robot, robot.tree):
         return "its mass matrix is not that of its tree of bodies"
     return ""
 
 
 def _has_another_mass_matrix(robot: Robot, tree: Tree) -> bool:
-    """Whether M was replaced, by one with the inertia of rotors for instance: M x is not what x was found for."""
+    """True if M was replaced, for example by one with the inertia of rotors: M x then differs from the tree's."""
     c, M = robot.coordinates, robot.mass_matrix
     ones = ca.SX.ones(c.nv, 1)
     x = ArticulatedFactor.of(tree).solve(ones)

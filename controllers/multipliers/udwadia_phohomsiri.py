@@ -17,19 +17,19 @@ from .velocity_units import FULL, velocity_units
 class UdwadiaPhohomsiriMultipliers(DirectMethod):
     """a = [(I − Θ⁺Θ) M; Θ]⁺ [(I − Θ⁺Θ) Q; β], [UdwadiaPhohomsiri2006]_, then the least-norm λ with Θᵀλ = M a − Q.
 
-    Θ holds the natural rows too, and Q = −h. Rows may depend on each other, vanish, or be more than the velocities, and
-    M may be singular as long as [M; Θ] has full column rank, which is when the matrix has. Θ = C V with orthonormal
-    rows V, found by Gram and Schmidt twice over, so that I − Θ⁺Θ = I − VᵀV; in the matrix V a = C⁻¹β stands for
-    Θ a = β, which is the same of rows that agree. Its pseudo-inverse is taken by reflections of its columns, not by its
-    normal equations: no condition number is squared.
+    Θ includes the natural rows, and Q = −h. Rows may depend on each other, vanish, or be more than the velocities, and
+    M may be singular as long as [M; Θ] has full column rank; then the matrix has too. Θ = C V with orthonormal rows V
+    from a repeated Gram–Schmidt process, so that I − Θ⁺Θ = I − VᵀV; in the matrix V a = C⁻¹β replaces Θ a = β, which is
+    equivalent for consistent rows. Its pseudo-inverse is computed by reflections of its columns, not by its normal
+    equations: no condition number is squared.
 
-    Where rows contradict each other those that come first hold, and the others are named. λ is that of least norm in
-    the rows' own units, as with :class:`LeastNormMultipliers`.
+    Where rows contradict each other, earlier ones hold, and the others are reported. λ has least norm in the units of
+    the rows, as with :class:`LeastNormMultipliers`.
 
     Attributes:
-        tolerance: a row is passed over if the square of what is left of it outside the rows before it, relative to the
-            longest row of its constraint, is not above this. If that is more than rounding, it must be met
-            nevertheless, or its status is not OK.
+        tolerance: a row is skipped if its squared remainder outside earlier rows, relative to the longest row of its
+            constraint, is not above this. If the remainder is more than rounding, the row must still be satisfied, or
+            the status is not OK.
     """
 
     supports_dependent_rows = True
@@ -38,7 +38,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         """Fix the tolerance.
 
         Args:
-            tolerance: share of the square of a length.
+            tolerance: relative squared remainder up to which a row is skipped.
 
         Raises:
             ModelError: if it is not positive.
@@ -46,12 +46,12 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         self.tolerance = positive("tolerance", tolerance)
 
     @property
-    def handles(self) -> frozenset[Capability]:
-        """All but inputs."""
+    def supports(self) -> frozenset[Capability]:
+        """All capabilities except inputs."""
         return (REGULAR - {Capability.ACTUATED}) | DEPENDENCE | {Capability.PROGRAMMED_INERTIA}
 
     def motion(self, program: Program, theta: ca.SX, beta: ca.SX) -> DirectMotion:
-        """By Gram and Schmidt along the rows and reflections along the columns."""
+        """Return the motion by Gram–Schmidt along the rows and reflections along the columns."""
         robot, n = program.robot, program.robot.coordinates.nv
         A, b = robot.natural_form
         k, count = A.size1(), A.size1() + theta.size1()
@@ -59,7 +59,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         rows = ca.vertcat(A, theta) @ ca.diag(S)
         M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
         scale = _scales(program, rows)
-        # Natural rows that are redundant by design are so as far as q is on them.
+        # Natural rows that are redundant by design are dependent only as far as q satisfies them.
         spare = self.tolerance if robot.redundant == "refused" else max(PIVOT_TOLERANCE, self.tolerance)
         V = GramSchmidtRows.of_rows(rows, scale, [spare] * k + [self.tolerance] * theta.size1())
 
@@ -67,12 +67,12 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
             return x - V.basis.T @ (V.basis @ x)
 
         whole = ca.vertcat(free(M), V.basis)  # (n + k + m, n)
-        wanted = ca.vertcat(free(force), V.along(ca.vertcat(b, beta)))
+        desired = ca.vertcat(free(force), V.along(ca.vertcat(b, beta)))
         columns = HouseholderRows.of_rows(whole.T)
-        a = columns.weights(columns.turned(wanted)[:n, :])
+        a = columns.weights(columns.turned(desired)[:n, :])
         lengths = ca.sum1(whole**2).T
         for j in range(n):
-            # Something here has neither inertia nor constraint: no number may come of it.
+            # A velocity has neither inertia nor constraint: the result must be NaN.
             a = ca.if_else(columns.remainders[j] > FULL**2 * lengths[j], a, float("nan") * a)
         along = V.basis @ (M @ a - force)
         lam = V.weights(along[k:, :], k, count)
@@ -89,7 +89,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
 
 
 def _scales(program: Program, rows: ca.SX) -> ca.SX:
-    """Square of the longest row of each row's constraint, natural ones first, shape (k + m,)."""
+    """Return the square of the longest row of each row's constraint, natural ones first, shape (k + m,)."""
     lengths = ca.sum2(rows**2)
     robot = program.robot
     sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]

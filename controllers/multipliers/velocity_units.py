@@ -15,19 +15,20 @@ FULL = 1e-9
 
 
 def velocity_units(program: Program) -> ca.DM:
-    """Diagonal of S: one over the root of each velocity's inertia, or of its longest row's where it has none.
+    """Return the diagonal of S: one over the root of each velocity's inertia, or over its largest row without inertia.
 
     In ã = S⁻¹ a the matrix S M S has about ones on its diagonal, so that lengths and right angles of rows Θ S do not
     depend on the units of the coordinates. Any S gives the same motion.
 
     Args:
-        program: looked at in places at random.
+        program: the program, evaluated at random states.
 
     Returns:
         Shape (nv,).
 
     Raises:
-        ModelError: if [M; A; Θ] has not full column rank at any of them; names what has neither inertia nor constraint.
+        ModelError: if [M; A; Θ] does not have full column rank at any of them; the message names the velocities that
+            have neither inertia nor constraint.
     """
     robot, c = program.robot, program.robot.coordinates
     states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
@@ -55,13 +56,13 @@ def velocity_units(program: Program) -> ca.DM:
 
 
 def undetermined_velocities_error(robot: Robot, names: str) -> ModelError:
-    """The error for velocities that have neither inertia nor constraint.
+    """Return the error for velocities that have neither inertia nor constraint.
 
     Args:
         robot: the model.
-        names: of the velocities.
+        names: names of the velocities.
     """
     return ModelError(
-        f"{robot.name}: neither inertia, natural constraints nor the program determine {names}: [M; A; Θ] has not full "
-        "column rank. Give it a mass, or a row that holds it"
+        f"{robot.name}: neither inertia, natural constraints nor the program determine {names}: [M; A; Θ] does not "
+        "have full column rank. Add a mass, or a row that constrains it"
     )

@@ -1,4 +1,4 @@
-"""The closed loop of a program in canonical variables, and with deviations as coordinates of their own."""
+"""The closed loop of a program in canonical variables, and with deviations as additional coordinates."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ class CanonicalProgram:
     """q̇ = N H_p and ṗ = R + Q − H_q − D_v under R = Θᵀ K⁻¹ (A − B), [Matukhina]_ eqs. (15)–(17).
 
     K₁₁ … K₂₂ are the blocks of K = Θ H_pp Θᵀ that belong to rows of order 0 and 1; A are the right sides of the
-    perturbation equations, A₁ = g and A₂ = h; B what the rows have without control, in which the article leaves the
-    bracket S = H_pq H_p + H_pp (Q − H_q − D_v) + H_pt undefined:
-    B₁ = Φ_q S + (d/dt Φ_q) H_p + d/dt Φ_t and B₂ = Ψ_v S + Ψ_q H_p + Ψ_t. Rows of order 2 make up blocks with number 3,
+    perturbation equations, A₁ = g and A₂ = h; B are the values of the rows without control, in which the article leaves
+    the bracket S = H_pq H_p + H_pp (Q − H_q − D_v) + H_pt undefined:
+    B₁ = Φ_q S + (d/dt Φ_q) H_p + d/dt Φ_t and B₂ = Ψ_v S + Ψ_q H_p + Ψ_t. Rows of order 2 form blocks with number 3,
     and natural rows, which the article does not have, are solved for together with the program's.
 
     All expressions are in t, q, the momenta and the program's parameters.
 
     Attributes:
-        program: what is realised.
+        program: the program that is realised.
         motion: H_p, H_pp and S of the robot.
         rows: Θ, shape (m, nv).
         matrix: K, shape (m, m).
-        wanted: A, shape (m,).
-        own: B, shape (m,).
-        reach: natural rows and Θ, one above the other, shape (k + m, nv).
-        natural_right: what natural rows ask for less what they have without reactions, shape (k,).
+        right_side: A, shape (m,).
+        uncontrolled: B, shape (m,).
+        reach: natural rows and Θ, stacked, shape (k + m, nv).
+        natural_right: right side of the natural rows less their value without reactions, shape (k,).
     """
 
     program: Program
     motion: CanonicalMotion
     rows: ca.SX
     matrix: ca.SX
-    wanted: ca.SX
-    own: ca.SX
+    right_side: ca.SX
+    uncontrolled: ca.SX
     reach: ca.SX
     natural_right: ca.SX
 
@@ -67,7 +67,7 @@ class CanonicalProgram:
 
     @property
     def blocks(self) -> Mapping[tuple[int, int], ca.SX]:
-        """K₁₁, K₁₂, K₂₁ and K₂₂ by their numbers; only those that have rows."""
+        """K₁₁, K₁₂, K₂₁ and K₂₂ by their numbers; empty blocks are omitted."""
         places: dict[int, list[int]] = {}
         for place, order in enumerate(row_orders(self.program)):
             places.setdefault(order + 1, []).append(place)
@@ -76,7 +76,7 @@ class CanonicalProgram:
     @property
     def multipliers(self) -> ca.SX:
         """λ = K⁻¹ (A − B), shape (m,)."""
-        return self.multipliers_for(self.wanted)[0]
+        return self.multipliers_for(self.right_side)[0]
 
     @property
     def force(self) -> ca.SX:
@@ -91,59 +91,62 @@ class CanonicalProgram:
     @property
     def momentum_rate(self) -> ca.SX:
         """ṗ = R + Q − H_q − D_v, and the natural reactions, eq. (17), shape (nv,)."""
-        return self.momentum_rate_for(self.wanted)
+        return self.momentum_rate_for(self.right_side)
 
-    def multipliers_for(self, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """λ, shape (m,), and μ, shape (k,), for other right sides of the perturbation equations.
+    def multipliers_for(self, right_side: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return λ, shape (m,), and μ, shape (k,), for other right sides of the perturbation equations.
 
-        They are NaN where a row, natural ones included, depends on those before it but for 1e-5 of it.
+        They are NaN where a row, natural ones included, depends on earlier ones up to 1e-5 of it.
 
         Args:
-            wanted: A, shape (m,), in any symbols.
+            right_side: A, shape (m,), in any symbols.
         """
         k = self.natural_right.numel()
         K = Ldl.of(self.reach @ self.motion.mobility @ self.reach.T)
-        found = nan_where_singular(K, K.solve(ca.vertcat(self.natural_right, wanted - self.own)), SINGULAR)
+        found = nan_where_singular(K, K.solve(ca.vertcat(self.natural_right, right_side - self.uncontrolled)), SINGULAR)
         return found[k:, :], found[:k, :]
 
-    def momentum_rate_for(self, wanted: ca.SX) -> ca.SX:
-        """ṗ for other right sides of the perturbation equations, shape (nv,).
+    def momentum_rate_for(self, right_side: ca.SX) -> ca.SX:
+        """Return ṗ for other right sides of the perturbation equations, shape (nv,).
 
         Args:
-            wanted: A, shape (m,), in any symbols.
+            right_side: A, shape (m,), in any symbols.
         """
-        lam, mu = self.multipliers_for(wanted)
+        lam, mu = self.multipliers_for(right_side)
         return self.motion.momentum_rate + self.reach.T @ ca.vertcat(mu, lam)
 
 
 def canonical_program(program: Program) -> CanonicalProgram:
-    """The closed loop of a program and its ideal force in coordinates and momenta.
+    """Build the closed loop of a program and its ideal force in coordinates and momenta.
 
     Args:
-        program: of independent rows, affine in the accelerations and always on.
+        program: program with independent rows, affine in the accelerations and always on.
 
     Raises:
         ModelError: for other rows, natural rows that may depend on each other, or a robot without a canonical form or
             with a mass matrix that is singular in every position.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"only a Program has a canonical closed loop, got {program!r}")
+        raise ModelError(f"canonical_program requires a Program, got {program!r}")
     robot, c = program.robot, program.robot.coordinates
     for name, affine, switched in zip(program.rows, program.affine, program.switched, strict=True):
         if switched or not affine:
-            what = "is on at times only" if switched else "is not affine in the accelerations"
+            what = "is on only at times" if switched else "is not affine in the accelerations"
             raise ModelError(
-                f"the canonical closed loop has rows that are always on and affine in a, but {name!r} {what}"
+                f"the canonical closed loop requires rows that are always on and affine in a, but {name!r} {what}"
             )
     if robot.redundant != "refused":
-        raise ModelError(f"{robot.name}: natural rows may depend on each other; leave the spare ones out")
+        raise ModelError(
+            f"{robot.name} has natural rows that may depend on each other: remove the redundant ones by "
+            "without_rows(robot, rows)"
+        )
     motion = CanonicalMotion.of(regular_canonical_form(program))
     form = motion.form
-    wanted, own = ca.SX(0, 1), ca.SX(0, 1)
+    right_side, uncontrolled = ca.SX(0, 1), ca.SX(0, 1)
     for constraint, deviation, gains in deviations(program):
-        wanted = ca.vertcat(wanted, constraint.perturbation.right_side(deviation, gains))
+        right_side = ca.vertcat(right_side, constraint.perturbation.right_side(deviation, gains))
         highest = c.rate(c.rate(deviation.value)) if constraint.order == 0 else c.rate(deviation.value)
-        own = ca.vertcat(own, deviation.value if constraint.order == 2 else highest)
+        uncontrolled = ca.vertcat(uncontrolled, deviation.value if constraint.order == 2 else highest)
     A, b = robot.natural_form
     reach = form.in_momenta(ca.vertcat(A, program.theta))
     k = A.size1()
@@ -152,29 +155,31 @@ def canonical_program(program: Program) -> CanonicalProgram:
         motion=motion,
         rows=reach[k:, :],
         matrix=reach[k:, :] @ motion.mobility @ reach[k:, :].T,
-        wanted=form.in_momenta(ca.densify(wanted)),
-        # B is what the highest derivatives are where the accelerations are S.
-        own=ca.substitute(ca.densify(own), ca.vertcat(c.v, c.a), ca.vertcat(form.velocity, motion.free)),
+        right_side=form.in_momenta(ca.densify(right_side)),
+        # B are the highest derivatives at the accelerations S.
+        uncontrolled=ca.substitute(
+            ca.densify(uncontrolled), ca.vertcat(c.v, c.a), ca.vertcat(form.velocity, motion.free)
+        ),
         reach=reach,
         natural_right=form.in_momenta(b) - reach[:k, :] @ motion.free,
     )
 
 
 def row_orders(program: Program) -> list[int]:
-    """Order of the constraint of each row, m of them.
+    """Return the order of the constraint of each row, m of them.
 
     Args:
-        program: whose rows.
+        program: the program.
     """
     c = program.robot.coordinates
     return [k.order for k in program.constraints for _ in range(k.residual(c).numel())]
 
 
 def deviations(program: Program) -> list[tuple[Constraint, Deviation, Mapping[str, ca.SX]]]:
-    """Each constraint, what it deviates by, and the symbols of its gains (velocities).
+    """Return each constraint, its deviation (in velocities), and the symbols of its gains.
 
     Args:
-        program: whose constraints.
+        program: the program.
     """
     c = program.robot.coordinates
     found: list[tuple[Constraint, Deviation, Mapping[str, ca.SX]]] = []
@@ -237,14 +242,14 @@ class CanonicalDeviations:
 
 
 def canonical_deviations(program: Program) -> CanonicalDeviations:
-    """The closed loop of a program, with its deviations as coordinates of the same system.
+    """Build the closed loop of a program with its deviations as additional coordinates.
 
     Args:
-        program: of constraints of order 0 and 1, each with the perturbation equation
+        program: program with constraints of order 0 and 1, each with the perturbation equation
             :class:`~erugin.constraints.Energies`, whose T_y is quadratic in the rates.
 
     Raises:
-        ModelError: for another perturbation equation or another T_y, and as :func:`canonical_program`.
+        ModelError: for another perturbation equation or another T_y, and as in :func:`canonical_program`.
     """
     closed = canonical_program(program)
     form = closed.motion.form
@@ -257,7 +262,7 @@ def canonical_deviations(program: Program) -> CanonicalDeviations:
     def stacked(columns: list[ca.SX]) -> ca.SX:
         return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
 
-    wanted = stacked([p.highest for p in parts])
+    right_side = stacked([p.highest for p in parts])
     return CanonicalDeviations(
         program=closed,
         y=stacked([p.place for p in holonomic]),
@@ -269,7 +274,7 @@ def canonical_deviations(program: Program) -> CanonicalDeviations:
         second=stacked([p.rate for p in others]),
         x_rate=stacked([p.momentum_rate for p in holonomic]),
         z_rate=stacked([p.momentum_rate for p in others]),
-        momentum_rate=closed.momentum_rate_for(wanted),
+        momentum_rate=closed.momentum_rate_for(right_side),
         start=(
             form.in_momenta(stacked([p.deviation.value for p in holonomic])),
             form.in_momenta(stacked([p.started for p in holonomic])),
@@ -280,7 +285,7 @@ def canonical_deviations(program: Program) -> CanonicalDeviations:
 
 @dataclass(frozen=True, eq=False)
 class _DeviationPart:
-    """One constraint's deviation: place y (empty for order 1), momentum x or z, and what follows from its energies."""
+    """One constraint's deviation: value y (empty for order 1), momentum x or z, and results of its energies."""
 
     order: int
     deviation: Deviation
@@ -302,7 +307,9 @@ class _DeviationPart:
 
 def _deviation_part(equation: object, name: str, deviation: Deviation, gains: Mapping[str, ca.SX]) -> _DeviationPart:
     if not isinstance(equation, Energies):
-        raise ModelError(f"deviations are coordinates only if they have energies: give Energies, got {equation}")
+        raise ModelError(
+            f"canonical_deviations requires the perturbation equation Energies for each constraint, got {equation}"
+        )
     m = deviation.value.numel()
     place = ca.SX.sym(name, m) if equation.order == 0 else ca.SX(0, 1)
     speed, momentum = ca.SX.sym(f"d{name}", m), ca.SX.sym(f"x{name}", m)
@@ -311,7 +318,9 @@ def _deviation_part(equation: object, name: str, deviation: Deviation, gains: Ma
     D = ca.SX(equation.dissipation(place, speed, gains))
     mass, slope = ca.hessian(T, speed)
     if ca.depends_on(mass, speed):
-        raise ModelError(f"the kinetic energy of {equation} is not quadratic in the rates: it has no such Hamiltonian")
+        raise ModelError(
+            f"the kinetic energy of {equation} is not quadratic in the rates, so its Hamiltonian cannot be formed"
+        )
     zero = ca.SX.zeros(m)
     factor = Ldl.of(ca.densify(mass))
     shift, rest = ca.substitute(slope, speed, zero), ca.substitute(T, speed, zero) - P

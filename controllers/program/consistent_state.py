@@ -21,7 +21,7 @@ from .program import Program
 Array = NDArray[np.float64]
 TOLERANCE = 1e-12
 NEARBY = 1e-3
-"""Distance of the place at which rows are compared, where positions that are singular for no other reason are left."""
+"""Distance of the position at which rows are compared, to leave positions that are only accidentally singular."""
 
 
 def start_on(
@@ -33,17 +33,17 @@ def start_on(
     t: float = 0.0,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Coordinates and velocities at which a program, and the natural constraints, hold exactly.
+    """Find coordinates and velocities that satisfy a program, and the natural constraints, exactly.
 
     Coordinates solve the constraints of order 0 and ``at``, by Gauss–Newton steps of least norm from the guess, halved
-    while they do not help. Velocities satisfy the rates of order 0 and the constraints of order 1, likewise from their
-    guess; from rest they are the least that do. A row that says nothing at rest (a speed |ẋ| = s) needs a guess that
-    moves.
+    until they reduce the residual. Velocities solve the rates of order 0 and the constraints of order 1 in the same
+    way; from rest they are of least norm. A row whose derivatives vanish at rest (a speed |ẋ| = s) requires a nonzero
+    velocity guess.
 
     Args:
-        program: what must hold.
-        guess: coordinates to start from, shape (nq,); it chooses the branch (elbow up or down).
-        at: pairs of an expression in q, such as ``robot.points["tip"]``, and the value it shall have.
+        program: the program to satisfy.
+        guess: coordinates to start from, shape (nq,), which select the branch (elbow up or down).
+        at: pairs of an expression in q, such as ``robot.points["tip"]``, and its required value.
         velocity_guess: velocities to start from, shape (nv,); zero if not given.
         t: time [s].
         p: parameters of the program: nominal, overridden by name, or the whole vector.
@@ -52,10 +52,10 @@ def start_on(
         q, shape (nq,), and v, shape (nv,).
 
     Raises:
-        ContradictoryProgramError: if rows contradict each other wherever the robot is; the message says which, by how
+        ContradictoryProgramError: if rows contradict each other in every position; the message names them and by how
             much.
-        NotConvergedError: if no such state is found; the message says what is missed and by how much.
-        ModelError: if a point that is to follow a field is beyond one of its barriers there.
+        NotConvergedError: if no such state is found; the message names the row that is missed and by how much.
+        ModelError: if a point that follows a field starts inside one of its barriers.
     """
     robot, c, t = program.robot, program.robot.coordinates, finite_time("t", t)
     every = (*robot.natural, *program.constraints)
@@ -83,7 +83,7 @@ def start_on(
 
 
 def _require_clearances(program: Program, t: float, q: Array, numbers: Array) -> None:
-    """Raise ModelError if a point that a constraint keeps clear of something is beyond its boundary."""
+    """Raise ModelError if a point that a constraint keeps clear of an obstacle lies inside it."""
     c = program.robot.coordinates
     for constraint in program.constraints:
         found = {} if constraint.clearances is None else dict(constraint.clearances(c))
@@ -96,9 +96,9 @@ def _require_clearances(program: Program, t: float, q: Array, numbers: Array) ->
         worst = int(np.argmin(distances))
         if not distances[worst] > 0.0:
             raise ModelError(
-                f"the start of {constraint.name!r} lies beyond the boundary of {list(found)[worst]!r}, "
-                f"{-distances[worst]:.4g} m deep, at q = {np.array2string(q, precision=4)}: start elsewhere, by guess= "
-                "or at=, or move what is in the way"
+                f"the start of {constraint.name!r} lies {-distances[worst]:.4g} m inside the boundary of "
+                f"{list(found)[worst]!r}, at q = {np.array2string(q, precision=4)}: start elsewhere, by guess= or at=, "
+                "or move the obstacle"
             )
 
 
@@ -131,19 +131,19 @@ def _solve(
     x, r = found.x, found.residual
     J = evaluate(x)[1]
     worst = int(np.argmax(np.abs(np.where(np.isfinite(r), r, np.inf))))
-    # Rounding in r grows with the numbers that it is the difference of, which are of the size of J x.
+    # Rounding in r grows with its terms, which are of the size of J x.
     allowed = 100 * TOLERANCE * max(1.0, float(np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)))
     if not abs(r[worst]) <= allowed:
         if contradiction := _contradiction(equations, evaluate, (x, start), allowed):
-            everywhere = "wherever the robot is" if what == "coordinates" else "however the robot moves here"
+            where = "in any position" if what == "coordinates" else "in this position"
             raise ContradictoryProgramError(
-                f"no {what} satisfy the program, {everywhere}: {contradiction}. Take one of these rows away, or give "
-                "them values that agree"
+                f"no {what} satisfy the program {where}: {contradiction}. Remove one of these rows, or give them "
+                "values that agree"
             )
         names = [name for name, expression in equations for _ in range(expression.numel())]
         raise NotConvergedError(
-            f"no {what} found on the program from {np.array2string(start, precision=4)}: {names[worst]!r} is missed by "
-            f"{r[worst]:.3g}; the place may be out of reach, or another guess is needed"
+            f"no {what} were found that satisfy the program from {np.array2string(start, precision=4)}: "
+            f"{names[worst]!r} is missed by {r[worst]:.3g}; it may be out of reach, or another guess is needed"
         )
     return x
 
@@ -154,9 +154,9 @@ def _contradiction(
     places: tuple[Array, Array],
     allowed: float,
 ) -> str:
-    """The first row that depends on others, near both of two places, and contradicts them; empty if none does.
+    """Return the first row that depends on others and contradicts them near both positions; empty otherwise.
 
-    At the end of its reach a robot makes rows dependent too, but not nearby.
+    Rows also become dependent at the end of a robot's reach, but not near it.
     """
     names = [
         name if expression.numel() == 1 else f"{name}[{i}]"
@@ -184,7 +184,7 @@ def _contradiction(
     found, elsewhere = (dependent(place) for place in places)
     for row, here in found.items():
         there = elsewhere.get(row)
-        # One relation with one contradiction at two places is one everywhere; of others the parts must have a place.
+        # The same contradiction at two positions holds everywhere; otherwise the parts must be solvable separately.
         same = there is not None and abs(there.contradiction - here.contradiction) <= here.allowed + there.allowed
         apart = (
             (not same)

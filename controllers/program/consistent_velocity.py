@@ -1,4 +1,4 @@
-"""Consistent velocities: those nearest to given ones that a program allows, as after an impulse."""
+"""Consistent velocities: the nearest ones to given velocities that a program admits, as after an impulse."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ Instant = tuple[float, Array, Array]
 
 ITERATIONS = 60
 ACCEPTED = 1e-9
-"""Share of the motion's size below which what rows still miss is rounding."""
-IDLE = "No row that is on tells anything of the velocities: they stay as they are."
-INDEPENDENT = "The rows are independent, and so the impulses are determined."
-DEPENDENT = "Of {1} rows only {0} are independent: the velocities are determined, of the impulses the least are given."
+"""Share of the motion's size below which the residual of a row is rounding."""
+IDLE = "No active row constrains the velocities: they remain unchanged."
+INDEPENDENT = "The rows are independent, so the impulses are unique."
+DEPENDENT = (
+    "Only {0} of {1} rows are independent: the velocities are unique, the impulses are those of least norm among many."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ConsistentVelocity:
-    """The velocities after the instant, and what the instant takes.
+    """The velocities after an impulse, and the impulse.
 
     Attributes:
         velocity: v⁺, shape (nv,).
         change: v⁺ − v⁻, shape (nv,).
-        impulses: Λ of the program's rows, shape (m,), of all that there are those with the least norm; zero for rows of
-            order 2 and rows that are off.
+        impulses: Λ of the program's rows, shape (m,), of least norm if they are not unique; zero for rows of order 2
+            and rows that are off.
         reactions: Λ of the natural rows, shape (k,).
         energy_before: T⁻ = ½ v⁻ᵀ M v⁻ [J].
         energy_after: T⁺ [J].
-        residual: largest speed that a row still has, in its own unit.
-        rank: of the rows that take part.
-        message: which impulses are determined, in a sentence.
+        residual: largest remaining rate of a row, in its unit.
+        rank: rank of the rows that take part.
+        message: sentence on the uniqueness of the impulses.
     """
 
     velocity: Array
@@ -73,15 +75,15 @@ def consistent_velocity(
     v: ArrayLike,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> ConsistentVelocity:
-    """The v⁺ nearest to v⁻ in the metric of kinetic energy with which the program, and the natural constraints, hold.
+    """Return the v⁺ nearest to v⁻ in the metric of kinetic energy that satisfies program and natural constraints.
 
     Of all v with dφ/dt = 0 (order 0) and ψ = 0 (order 1), v⁺ makes ½ (v⁺ − v⁻)ᵀ M (v⁺ − v⁻) stationary:
-    M (v⁺ − v⁻) = AᵀΛ_A + ΘᵀΛ. Rows linear in v give the one least; others are solved by Newton's method from the
-    solution of their linearization, which leads to one near. Rows that are off at (t, q, v⁻) and rows of order 2 take
-    no part; a deviation φ ≠ 0 of the place is left as it is.
+    M (v⁺ − v⁻) = AᵀΛ_A + ΘᵀΛ. For rows linear in v it is the unique minimum; others are solved by Newton's method from
+    the solution of their linearization, which leads to a nearby one. Rows that are off at (t, q, v⁻) and rows of order
+    2 take no part; a deviation φ ≠ 0 of the position remains.
 
     Args:
-        program: what must hold.
+        program: the program to satisfy.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities before, v⁻, shape (nv,).
@@ -89,12 +91,13 @@ def consistent_velocity(
 
     Raises:
         ShapeError: for a wrong shape or a number that is not finite.
-        ModelError: for no program, rows that contradict each other, or a velocity without inertia that no row holds.
+        ModelError: if ``program`` is not a Program, rows contradict each other, or a velocity has neither inertia nor
+            constraint.
         NotFiniteError: if a row is not finite at this state.
-        NotConvergedError: if rows nonlinear in v are not met, or do not depend on v at v⁻, as v² = c² does at rest.
+        NotConvergedError: if rows nonlinear in v cannot be satisfied, or do not depend on v at v⁻, as v² = c² at rest.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"velocities can be made consistent with a Program only, got {type(program).__name__}")
+        raise ModelError(f"consistent_velocity requires a Program, got {type(program).__name__}")
     rows, nv = _RowRates.of(program), program.robot.coordinates.nv
     before = vector("v", v, nv)
     place = (finite("t", t), vector("q", q, program.robot.coordinates.nq), program.parameters.values(p))
@@ -116,8 +119,8 @@ def consistent_velocity(
     if not max(float(share.max(initial=0.0)), stray) <= ACCEPTED * size:
         worst = int(np.argmax(np.where(np.isfinite(share), share, np.inf)))
         raise NotConvergedError(
-            f"no velocities near {np.array2string(before, precision=4)} satisfy the program at t = {t:g}: "
-            f"{at.names[worst]!r} is left with {left[worst]:.3g}; it may be out of reach from there"
+            f"no velocities near {np.array2string(before, precision=4)} satisfy the program at t = {t:g}: the residual "
+            f"of {at.names[worst]!r} is {left[worst]:.3g}; start from other velocities"
         )
     M, natural = equations.M, len(program.robot.natural_rows)
     impulses = at.spread(found.values)
@@ -142,7 +145,7 @@ def _message(rank: int, rows: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _VelocityValues:
-    """At one velocity: M, the rows A = ∂γ/∂v, what they are, γ, and Λ-weighted second derivatives."""
+    """Values at one velocity: M, the rows A = ∂γ/∂v, their rates γ, and Λ-weighted second derivatives."""
 
     M: Array
     A: Array
@@ -151,14 +154,14 @@ class _VelocityValues:
 
 
 class _RowRates:
-    """Rates of all rows that have one, natural ones first, as a compiled function of t, q, v, p and Λ."""
+    """Rates of all rows, natural ones first, as a function of t, q, v, p and Λ."""
 
     def __init__(self, program: Program) -> None:
         robot, c = program.robot, program.robot.coordinates
         rates: list[ca.SX] = []
         for constraint in (*robot.natural, *program.constraints):
             residual = ca.densify(constraint.residual(c))
-            # Order 2 says nothing of velocities: its rows are kept, to count by, and never on.
+            # Rows of order 2 do not constrain velocities: they are included for their indices, and never active.
             zero = ca.SX.zeros(residual.numel())
             rates.append(c.rate(residual) if constraint.order == 0 else residual if constraint.order == 1 else zero)
         rate = ca.densify(ca.vertcat(ca.SX(0, 1), *rates))
@@ -184,7 +187,7 @@ class _RowRates:
     @staticmethod
     @functools.lru_cache(maxsize=16)
     def of(program: Program) -> _RowRates:
-        """Built once for a program."""
+        """Return the rates of a program, built once."""
         return _RowRates(program)
 
     def __call__(self, place: Instant, v: Array, impulses: Array) -> tuple[_VelocityValues, NDArray[np.bool_]]:
@@ -193,7 +196,7 @@ class _RowRates:
         n, m = v.size, len(self.names)
         if np.isnan(active).any():
             name = self.names[int(np.flatnonzero(np.isnan(active))[0])]
-            raise NotFiniteError(f"the condition of {name!r} is no number at t = {t:g}")
+            raise NotFiniteError(f"the condition of {name!r} is not a number at t = {t:g}")
         values = _VelocityValues(
             M.reshape(n, n, order="F"), A.reshape(m, n, order="F"), rate, curvature.reshape(n, n, order="F")
         )
@@ -209,29 +212,29 @@ class _ActiveRows:
         self.names = tuple(name for name, on in zip(rows.names, self._on, strict=True) if on)
 
     def values(self, v: Array, impulses: Array | None = None) -> _VelocityValues:
-        """At a velocity."""
+        """Return the values at a velocity."""
         weights = self.spread(np.zeros(len(self.names)) if impulses is None else impulses)
         every, _ = self._rows(self._place, v, weights)
         return _VelocityValues(every.M, every.A[self._on], every.rates[self._on], every.curvature)
 
     def require_slopes(self, v: Array) -> None:
-        """Raise NotConvergedError for a row that is not met at v, and by which nothing tells where to go from there."""
+        """Raise NotConvergedError for a row that v does not satisfy and that does not depend on v there."""
         at = self.values(v)
         for name, row, rate in zip(self.names, at.A, at.rates, strict=True):
             if rate != 0.0 and not row.any():
                 raise NotConvergedError(
                     f"{name!r} is missed by {rate:.3g} at v = {np.array2string(v, precision=4)}, where its derivatives "
-                    "by the velocities vanish, so that no direction leads to it: start from other velocities"
+                    "with respect to the velocities vanish: start from other velocities"
                 )
 
     def spread(self, impulses: Array) -> Array:
-        """Impulses of all rows, zero for those that are not on."""
+        """Return the impulses of all rows, zero for those that are off."""
         every = np.zeros(len(self._rows.names))
         every[self._on] = impulses
         return every
 
     def equations(self, v: Array) -> ImpulseEquations:
-        """The impulse equations, linearized at a velocity."""
+        """Return the impulse equations, linearized at a velocity."""
         values = self.values(v)
         return ImpulseEquations(
             M=values.M,
@@ -243,7 +246,7 @@ class _ActiveRows:
         )
 
     def refine(self, before: Array, start: Array, found: Impulses) -> Array:
-        """Newton's method on M (v − v⁻) − AᵀΛ = 0 and γ = 0; each step is halved until it helps."""
+        """Solve M (v − v⁻) − AᵀΛ = 0 and γ = 0 by Newton's method, halving each step until it reduces the residual."""
         n, scale = before.size, np.where(found.mobility > 0.0, found.mobility, 1.0)
 
         def look(x: Array) -> tuple[Array, Array, float]:

@@ -37,27 +37,27 @@ ERRORS: Mapping[Status, type[EruginError]] = {
 }
 
 REALISED = (
-    "The force realises the program. Where rows depend on each other, their multipliers are those of least norm among "
-    "many."
+    "The force realises the program. Multipliers of rows that depend on each other are not unique; those of least norm "
+    "are returned."
 )
 
 
 NOTHING: Array = np.zeros(0)
 NEAR = 0.01
-"""Square of what is left of a row, as a share of its scale, below which it is near those before it."""
+"""Square of a row's remainder, as a share of its scale, below which it is near earlier rows."""
 NEARLY_DEPENDENT = 1e-6
-"""Relative pivot of a row, the square of what is left of it, below which the numbers of a tick are verified."""
+"""Relative pivot of a row, the square of its remainder, below which the numbers of a tick are verified."""
 DRIFTED = 1e-5
-"""Natural rows contradict each other from this share of what they are made of."""
+"""Natural rows contradict each other from this share of their terms."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramDiagnostics:
-    """How the numbers of a state are judged.
+    """Diagnosis of the numbers at one state.
 
     Attributes:
-        program: what is realised.
-        method: that found the multipliers.
+        program: the program that is realised.
+        method: method that solved for the multipliers.
         tolerance: a row is dependent if its relative pivot is not above this.
     """
 
@@ -67,16 +67,16 @@ class ProgramDiagnostics:
 
     @property
     def relations(self) -> float:
-        """Share of the largest singular value of the rows below which the method may have passed over one of them."""
+        """Share of the largest singular value of the rows below which the method may have skipped one of them."""
         return max(SAME, float(np.sqrt(self.method.tolerance))) if self.method.supports_dependent_rows else SAME
 
     def status(self, finite: bool, pivots: Array, failure: str) -> Status:
-        """Status of a tick; rows that vanish are why no acceleration was found, where they do.
+        """Return the status of a tick; rows that vanish take precedence over a failed search for accelerations.
 
         Args:
-            finite: whether the output is.
+            finite: True if the output is finite.
             pivots: relative pivots of the rows, shape (m,).
-            failure: why rows nonlinear in the accelerations have no root here; empty if they have.
+            failure: why no root was found for rows nonlinear in the accelerations; empty if one was found.
         """
         status = tick_status(finite, pivots, self.tolerance)
         if status is Status.SINGULAR and self.method.supports_dependent_rows:
@@ -86,14 +86,14 @@ class ProgramDiagnostics:
         return Status.NOT_CONVERGED if failure and status is not Status.SINGULAR else status
 
     def message(self, status: Status, pivots: Array, failure: str, misses: Array, left: Array = NOTHING) -> str:
-        """What happened, which row, by how much, and what to try.
+        """Return the message of a status: what happened, which row, by how much, and what to try.
 
         Args:
-            status: of the tick.
+            status: status of the tick.
             pivots: relative pivots of the rows, shape (m,).
-            failure: as for :meth:`status`.
-            misses: what each row misses its right side by, shape (m,) or empty.
-            left: what is left of each row outside those before it, shape (m,) or empty; see
+            failure: reason as for :meth:`status`.
+            misses: residual of each row, shape (m,) or empty.
+            left: remainder of each row outside earlier ones, shape (m,) or empty; see
                 :class:`~erugin.controllers.realization.RealizedMotion`.
         """
         rows = self.program.rows
@@ -105,7 +105,7 @@ class ProgramDiagnostics:
         if status is Status.NOT_CONVERGED and failure:
             return f"{failure} {status.sentence}"
         if status in (Status.NOT_CONVERGED, Status.SINGULAR) and self.method.supports_dependent_rows:
-            # A row of which all is left is missed for another reason.
+            # A row that is independent of the others is missed for another reason.
             row = f" {describe_dependent_row(rows, pivots)}" if ((pivots < 0.0) & (pivots > -NEAR)).any() else ""
             return f"{describe_missed_rows(rows, misses)}{row} {status.sentence}"
         if status is Status.SINGULAR:
@@ -113,7 +113,7 @@ class ProgramDiagnostics:
         return status.sentence
 
     def of_residuals(self, data: ProgramData, a: Array) -> tuple[Status, str]:
-        """Whether accelerations satisfy the rows, and what is said of it; a method's own word is not taken for it.
+        """Check if accelerations satisfy the rows, independently of the method; return status and message.
 
         Args:
             data: the equations at this state.
@@ -124,16 +124,16 @@ class ProgramDiagnostics:
         right = np.concatenate([data.natural_right, data.right])
         made, missed = np.abs(every), right - every @ a
         size, floor = np.abs(right) + made @ np.abs(a), ROUNDING * np.maximum(made.sum(axis=1), ROUNDING)
-        # Rows of one natural constraint share a unit: one that is short is missed by what the long ones are made of.
+        # Rows of one natural constraint share a unit: rounding in a short one is that of the terms of the long ones.
         for first, last in itertools.pairwise(np.cumsum([0, *data.natural_sizes]).tolist()):
             size[first:last] = size[first:last].max(initial=0.0)
-        # Natural rows that depend on each other agree as far as q and v are on them, which runs drift away from.
+        # Natural rows that depend on each other agree only as far as q and v satisfy them, and runs drift away.
         misses = np.where(
             np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0
         )
         if misses[:k].any():
-            said = describe_contradictions(program.robot.natural_rows, misses[:k])
-            return Status.CONTRADICTORY, f"{said} They are natural ones: q and v are not on them."
+            contradictions = describe_contradictions(program.robot.natural_rows, misses[:k])
+            return Status.CONTRADICTORY, f"{contradictions} They are natural rows, which q and v do not satisfy."
         if misses[k:].any():
             status = Status.NOT_CONVERGED
             return status, f"{describe_missed_rows(program.rows, misses[k:])} {status.sentence}"
@@ -145,7 +145,7 @@ class ProgramDiagnostics:
             names = (*program.robot.natural_rows, *program.rows)
             row = describe_dependent_row(names, np.where(open_, -(left**2), 1.0))
             status = Status.SINGULAR
-            return status, f"{row} That is too little for {self._name}. {status.sentence}"
+            return status, f"{row} That remainder is too small for {self._name}. {status.sentence}"
         return Status.OK, ""
 
     @property
@@ -153,7 +153,7 @@ class ProgramDiagnostics:
         return type(self.method).__name__
 
     def of_natural_rows(self, data: ProgramData) -> str:
-        """Sentence on natural rows of which nothing but rounding is left, so that no reaction is a number; or nothing.
+        """Return a sentence on natural rows that depend on others up to rounding, without reactions; empty if none.
 
         Args:
             data: the equations at this state.
@@ -167,12 +167,12 @@ class ProgramDiagnostics:
         if not names:
             return ""
         return (
-            f"Natural rows {', '.join(names)} of {robot.name} depend on others, but for rounding. Leave them out with "
+            f"Natural rows {', '.join(names)} of {robot.name} depend on others up to rounding. Remove them with "
             "without_rows(robot, rows), or keep them by mechanism(..., redundant='least-norm')."
         )
 
     def of_reactions(self, data: ProgramData) -> str:
-        """Sentence on natural rows that depend on each other; empty where none does.
+        """Return a sentence on natural rows that depend on each other; empty if none does.
 
         Args:
             data: the equations at this state.
@@ -180,10 +180,10 @@ class ProgramDiagnostics:
         robot, A = self.program.robot, data.natural
         if not A.size or not (np.isfinite(A).all() and np.isfinite(data.mass).all()):
             return ""
-        # What a factorization passes over is named, at the tolerance and in the units that it goes by.
+        # Name the rows that a factorization skips, by its tolerance and in its units.
         tolerance = 1e-9 if robot.redundant == "refused" else np.sqrt(PIVOT_TOLERANCE)
         names = [repr(robot.natural_rows[i]) for i in dependent_rows(A * data.units, data.natural_sizes, tolerance)]
         if not names:
             return ""
-        what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
+        what = "are meaningless" if robot.redundant == "refused" else "are not unique; those of least norm are returned"
         return f" The reactions {what}: natural rows {', '.join(names)} depend on others."

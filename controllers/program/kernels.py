@@ -16,21 +16,21 @@ from .program import Program
 from .solution import ProgramMatrices
 
 NEARLY_SINGULAR = 1e-4
-"""Relative pivot of a natural row, the square of what is left of it outside the others, below which it may no longer
+"""Relative pivot of a natural row, the square of its remainder outside the others, below which it may no longer
 determine accelerations: a loop that is open by δ changes them by δ divided by the root."""
 
 
 class ProgramKernels:
-    """Functions of t, q, v, p; of the acceleration about which rows are linearized; of u where a programme finds it."""
+    """Functions of t, q, v, p, of the acceleration about which rows are linearized, and of u when it is bounded."""
 
     def __init__(self, program: Program, realized: RealizedMotion, law: Law, *, compiled: bool = True) -> None:
-        """Keep the expressions.
+        """Store the expressions.
 
         Args:
-            program: what is realised.
+            program: the program that is realised.
             realized: the force and the motion under it.
-            law: output, pivots and what else is told of a tick.
-            compiled: False for kernels of few calls, which are not worth a compiler's time.
+            law: output, pivots and further results of a tick.
+            compiled: False for kernels of few calls, which are not worth compiling.
         """
         self._program, self._realized, self._law = program, realized, law
         self._compiled = None if compiled else False
@@ -42,32 +42,32 @@ class ProgramKernels:
 
     @functools.cached_property
     def tick(self) -> Kernel:
-        """Output and relative pivots: what a controller needs."""
+        """Output and relative pivots, for a controller."""
         law = self._law
-        outputs = {"output": law.output, "pivots": law.relative_pivots, **self._held}
+        outputs = {"output": law.output, "pivots": law.relative_pivots, **self._natural_counts}
         return Kernel("program_tick", self._symbols, outputs, compiled=self._compiled)
 
     @functools.cached_property
     def observed(self) -> Kernel:
-        """Output, relative and absolute pivots, and which rows are on: what a record needs."""
+        """Output, relative and absolute pivots, and which rows are on, for a record."""
         law = self._law
         outputs = {"output": law.output, "relative": law.relative_pivots, "pivots": law.pivots, "active": law.active}
-        return Kernel("program_observed", self._symbols, outputs | self._held, compiled=self._compiled)
+        return Kernel("program_observed", self._symbols, outputs | self._natural_counts, compiled=self._compiled)
 
     @functools.cached_property
     def deviation(self) -> Kernel:
-        """The deviation, as a function of t, q, v, p and the accelerations that a plant really has."""
+        """The deviation, as a function of t, q, v, p and the true accelerations of a plant."""
         symbols = {**self._state, "a": self._program.robot.coordinates.a}
         return Kernel("program_deviation", symbols, {"deviation": self._program.deviation}, compiled=self._compiled)
 
     @functools.cached_property
-    def held(self) -> Kernel:
+    def natural_counts(self) -> Kernel:
         """Outputs of :func:`natural_row_counts`."""
-        return Kernel("program_held", self._state, self._held, compiled=self._compiled)
+        return Kernel("program_held", self._state, self._natural_counts, compiled=self._compiled)
 
     @functools.cached_property
     def whole(self) -> Kernel:
-        """Everything that the method finds at one state."""
+        """All unknowns at one state."""
         r = self._realized
         outputs = {
             "multipliers": r.multipliers,
@@ -82,20 +82,20 @@ class ProgramKernels:
         return Kernel("program_solution", self._symbols, outputs, compiled=self._compiled)
 
     @functools.cached_property
-    def _held(self) -> dict[str, ca.SX]:
+    def _natural_counts(self) -> dict[str, ca.SX]:
         return natural_row_counts(self._program.robot)
 
     @functools.cached_property
     def data(self) -> ProgramMatrices:
-        """What the solution is checked against."""
+        """Matrices that the solution is checked against."""
         return ProgramMatrices(self._program)
 
 
 def natural_row_counts(robot: Robot) -> dict[str, ca.SX]:
-    """How many natural rows determine accelerations well, and how many others are used, shape (2,); or nothing at all.
+    """Count the natural rows that determine accelerations well, and the others that are used, shape (2,).
 
-    Rows of the second kind nearly depend on others: near a singular position, or where redundant rows do not agree
-    because q has left them.
+    Rows of the second kind nearly depend on others: near a singular position, or where redundant rows disagree because
+    q violates them. The result is empty without natural constraints.
 
     Args:
         robot: the model.
@@ -111,7 +111,7 @@ def natural_row_counts(robot: Robot) -> dict[str, ca.SX]:
 
 
 def _natural_factor(robot: Robot) -> NaturalFactor:
-    """Of the natural rows; in the metric of velocities where M has no inverse without the program."""
+    """Factorize the natural rows; in the metric of velocities if M is singular without the program."""
     try:
         return robot.natural_factor
     except ModelError:

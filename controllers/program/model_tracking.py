@@ -1,4 +1,4 @@
-"""Model tracking: outputs of a robot follow those of a reference model, which a program alone sets in motion."""
+"""Model tracking: outputs of a robot follow those of a reference model that moves under a program only."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ TOLERANCE = 1e-10
 
 
 class ReferenceModel:
-    """M a + h = Aᵀμ + Θᵀλ with A a = b and Θ a = β, integrated along: natural and program constraints, no inputs.
+    """M a + h = Aᵀμ + Θᵀλ with A a = b and Θ a = β, integrated online: natural and program constraints, no inputs.
 
-    It plans: whatever the program's order, positions, speeds, curvatures, its solution q_p(t) is the motion that a
-    control model is to track [Jarzebowska2007]_, [Deressa2014]_. One step is one of the classical Runge–Kutta method.
+    It is the planner: for a program of any order, on positions, speeds or curvatures, its solution q_p(t) is the motion
+    that a control model is to track [Jarzebowska2007]_, [Deressa2014]_. A step is one step of the classical Runge–Kutta
+    method.
 
     Attributes:
-        program: natural constraints come from its robot.
-        start: q and v at the beginning, each read-only.
+        program: the program; natural constraints come from its robot.
+        start: initial q and v, each read-only.
         acceleration: a under the program's ideal force, shape (nv,), in the symbols of the program.
     """
 
@@ -47,30 +48,29 @@ class ReferenceModel:
         """Build the model.
 
         Args:
-            program: what the motion must satisfy.
-            q0: coordinates at the beginning, shape (nq,).
-            v0: velocities at the beginning, shape (nv,); :func:`~erugin.controllers.start_on` finds a start on the
-                program.
+            program: the program that the motion satisfies.
+            q0: initial coordinates, shape (nq,).
+            v0: initial velocities, shape (nv,); :func:`~erugin.controllers.start_on` finds a consistent start.
 
         Raises:
             ModelError: for rows nonlinear in the accelerations, or a program that no force can realise.
             ShapeError: for a start of the wrong shape.
         """
         if not isinstance(program, Program):
-            raise ModelError(f"a reference model moves as a Program asks, got {type(program).__name__}")
+            raise ModelError(f"ReferenceModel requires a Program, got {type(program).__name__}")
         if not program.is_affine:
             raise ModelError(
-                "a reference model needs rows that are affine in the accelerations: simulate a program with others "
+                "ReferenceModel requires rows that are affine in the accelerations: simulate a program with other rows "
                 "beforehand, and follow a spline through that motion"
             )
         self.program, c = program, program.robot.coordinates
         self.start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
         for array in self.start:
             array.setflags(write=False)
-        # The robot's own mobility would not do where only the program's rows hold what has no inertia.
+        # The robot's mobility does not exist where only the program constrains coordinates without inertia.
         method = default_method(program)
         realized = IdealRealization().build(program, method)
-        self._verdict = ProgramDiagnostics(program, method, TOLERANCE)
+        self._diagnostics = ProgramDiagnostics(program, method, TOLERANCE)
         self.acceleration = realized.acceleration
         rate = ca.densify(ca.vertcat(c.N @ c.v, realized.acceleration))
         symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": program.parameters.symbols}
@@ -78,7 +78,7 @@ class ReferenceModel:
         self._rate = Kernel("reference_rate", symbols, outputs)
 
     def rate(self, t: float, x: Array, p: Array) -> Array:
-        """ẋ of x = (q, v).
+        """Return ẋ of x = (q, v).
 
         Args:
             t: time [s].
@@ -86,19 +86,19 @@ class ReferenceModel:
             p: the program's parameters, shape (n,).
 
         Raises:
-            SingularProgramError: if rows depend on each other there; ContradictoryProgramError if they contradict each
-                other in a program that makes good a singular mass matrix.
+            SingularProgramError: if rows depend on each other in this state; ContradictoryProgramError if they
+                contradict each other in a program that compensates a singular mass matrix.
             NotFiniteError: if the rate is not finite.
         """
         rate, pivots, misses = map(np.atleast_1d, self._rate(t, x, p))
-        status = self._verdict.status(bool(np.isfinite(rate).all()), pivots, "")
+        status = self._diagnostics.status(bool(np.isfinite(rate).all()), pivots, "")
         if status is not Status.OK:
-            message = self._verdict.message(status, pivots, "", misses)
+            message = self._diagnostics.message(status, pivots, "", misses)
             raise ERRORS[status](f"reference model at t = {t:g}: {message}")
         return rate
 
     def after(self, t: float, x: Array, span: float, p: Array) -> Array:
-        """The state a time later, in one step.
+        """Return the state after one step.
 
         Args:
             t: time [s].
@@ -107,7 +107,7 @@ class ReferenceModel:
             p: the program's parameters, shape (n,).
 
         Raises:
-            SingularProgramError, ContradictoryProgramError, NotFiniteError: as :meth:`rate`.
+            SingularProgramError, ContradictoryProgramError, NotFiniteError: as for :meth:`rate`.
         """
         first = self.rate(t, x, p)
         second = self.rate(t + span / 2, x + span / 2 * first, p)
@@ -122,7 +122,7 @@ class PlannedState:
 
     Attributes:
         t: time of that sample [s]; NaN before the first.
-        x: (q_p, v_p) there, shape (nq + nv,), read-only.
+        x: (q_p, v_p) at that time, shape (nq + nv,), read-only.
     """
 
     t: float
@@ -132,19 +132,19 @@ class PlannedState:
 class ModelTracking(Controller):
     """Outputs y(q) follow y(q_p(t)) of a :class:`ReferenceModel` through the inputs [Jarzebowska2007]_.
 
-    Two models of one robot: the reference model obeys natural and program constraints and has no inputs; it plans q_p,
-    free of what has happened to the robot. The control model obeys the natural constraints and has inputs; they make
-    e = y(q) − y(q_p) obey its own perturbation equation. So a program of second order, which does not see where the
-    robot is, is followed as a place all the same.
+    There are two models of one robot: the reference model obeys natural and program constraints and has no inputs; it
+    plans q_p independently of the robot's state. The control model obeys the natural constraints and has inputs, which
+    make e = y(q) − y(q_p) obey a perturbation equation. So even a program of second order, which does not contain the
+    position of the robot, is tracked in position.
 
-    The reference model is integrated from sample to sample, and in between to the very time that is asked for.
+    The reference model is integrated from sample to sample, and in between to the requested time.
 
     Attributes:
-        reference: what plans.
+        reference: the reference model, which plans the motion.
         tracking: the program controller that tracks, with the planned outputs among its parameters.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -156,13 +156,14 @@ class ModelTracking(Controller):
         """Build the law.
 
         Args:
-            reference: what plans, of the robot that is driven.
-            outputs: y, as many as there are inputs or fewer, in q, or in q and v, shape (m,).
-            perturbation: equation for e; ``Baumgarte()`` for outputs in q, ``FirstOrder()`` for such in v, if not
-                given.
+            reference: reference model of the robot that is driven.
+            outputs: y, in q, or in q and v, at most as many as inputs, shape (m,).
+            perturbation: perturbation equation of e; ``Baumgarte()`` for outputs in q, ``FirstOrder()`` for outputs in
+                v, if not given.
 
         Raises:
-            ModelError: for outputs in other symbols than q and v, or such as the inputs do not reach at once.
+            ModelError: for outputs in other symbols than q and v, or outputs whose highest derivatives do not depend on
+                the inputs.
         """
         if not isinstance(reference, ReferenceModel):
             raise ModelError(f"ModelTracking follows a ReferenceModel, got {type(reference).__name__}")
@@ -174,7 +175,7 @@ class ModelTracking(Controller):
             raise ModelError(f"outputs must be a column of SX expressions in the robot's q and v, got {outputs!r}")
         robot.require_own_symbols("the outputs", outputs)
         if ca.depends_on(outputs, ca.vertcat(c.t, c.a, robot.u)):
-            raise ModelError("outputs are what is tracked of the state: expressions in q and v, not in time or inputs")
+            raise ModelError("outputs must be expressions in q and v, not in time, accelerations or inputs")
         m, of_place = outputs.numel(), not ca.depends_on(outputs, c.v)
         names = ["t", *(f"{kind}_{i}" for kind in ("place", "rate", "second_rate") for i in range(m))]
         planned = Parameters.declare(dict.fromkeys(names, 0.0), "planned")
@@ -198,7 +199,7 @@ class ModelTracking(Controller):
         self._of_program = [places[name] for name in program.names]
         self._inner = [i for i, name in enumerate(inner.names) if name in places]
         self._outer = [places[inner.names[i]] for i in self._inner]
-        self._told = [inner.names.index(name) for name in planned.names]
+        self._planned_indices = [inner.names.index(name) for name in planned.names]
         self._count = len(inner)
         rate = c.rate(outputs)
         second = c.rate(rate) if of_place else ca.SX.zeros(m)
@@ -220,17 +221,17 @@ class ModelTracking(Controller):
 
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
-        """Of the equation that e obeys."""
+        """State matrix of the perturbation equation of e, by name of the constraint."""
         return self.tracking.linearizations
 
     @property
     def planned(self) -> tuple[Array, Array]:
         """q_p and v_p at the last sample, or at the start before the first."""
         nq = self.robot.coordinates.nq
-        return self._remembered().x[:nq], self._remembered().x[nq:]
+        return self._planned_state().x[:nq], self._planned_state().x[nq:]
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The inputs at one tick.
+        """Return the inputs at one tick.
 
         Args:
             t: time [s].
@@ -239,7 +240,7 @@ class ModelTracking(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
             SingularProgramError: if rows of the reference model or of the outputs depend on each other.
             NotFiniteError: if an output is not finite.
         """
@@ -249,7 +250,7 @@ class ModelTracking(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """The inputs and the pivots of the outputs' rows."""
+        """Return the inputs and the pivots of the outputs' rows."""
         arguments = self.arguments(t, q, v, p)
         return self.tracking.observe(*arguments[:3], self._numbers(arguments))
 
@@ -261,7 +262,7 @@ class ModelTracking(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """e, shape (m,)."""
+        """Return e, shape (m,)."""
         arguments = self.arguments(t, q, v, p)
         return self.tracking.deviation(*arguments[:3], a, self._numbers(arguments))
 
@@ -273,35 +274,35 @@ class ModelTracking(Controller):
         self.memory = PlannedState(arguments[0], x)
 
     def reset(self) -> None:
-        """Put the reference model at its start."""
+        """Reset the reference model to its start."""
         x = np.concatenate(self.reference.start)
         x.setflags(write=False)
         self.memory = PlannedState(math.nan, x)
 
-    def _remembered(self) -> PlannedState:
+    def _planned_state(self) -> PlannedState:
         assert isinstance(self.memory, PlannedState)
         return self.memory
 
     def _now(self, arguments: tuple[float, Array, Array, Array]) -> Array:
-        """State of the reference model at the time that is asked for; stages of a step ask for the same one twice."""
-        memory, t, p = self._remembered(), arguments[0], arguments[3][self._of_program]
+        """Return the state of the reference model at a time, stored because stages of a step request it twice."""
+        memory, t, p = self._planned_state(), arguments[0], arguments[3][self._of_program]
         if math.isnan(memory.t) or t == memory.t:
             return memory.x
-        asked = (memory, t, p.tobytes())
+        key = (memory, t, p.tobytes())
         found = self._found
-        if found is None or found[0] != asked:
-            found = self._found = asked, self.reference.after(memory.t, memory.x, t - memory.t, p)
+        if found is None or found[0] != key:
+            found = self._found = key, self.reference.after(memory.t, memory.x, t - memory.t, p)
         return found[1]
 
     def _numbers(self, arguments: tuple[float, Array, Array, Array]) -> Array:
-        """Parameters of the tracking program: those given, and the planned outputs at this time."""
+        """Return the parameters of the tracking program: those given, and the planned outputs at this time."""
         t, p = arguments[0], arguments[3]
         numbers = np.zeros(self._count)
         numbers[self._inner] = p[self._outer]
         x, own = self._now(arguments), p[self._of_program]
         planned = np.atleast_1d(self._plan(t, x, own)[0])
         if not np.isfinite(planned).all():
-            self.reference.rate(t, x, own)  # which says why
+            self.reference.rate(t, x, own)  # raises with the reason
             raise NotFiniteError(f"at t = {t:g}: a planned output is not finite")
-        numbers[self._told] = np.concatenate([[t], planned])
+        numbers[self._planned_indices] = np.concatenate([[t], planned])
         return numbers

@@ -20,22 +20,22 @@ Array = NDArray[np.float64]
 
 ITERATIONS = 60
 EXACT = 1e-13
-"""Share of the size of x at which the misfit counts as rounding."""
+"""Share of the size of x up to which the misfit counts as rounding."""
 ACCEPTED = 1e-8
-"""Share of the size of x below which a misfit that falls no further is a root."""
+"""Share of the size of x below which a misfit that stops decreasing counts as a root."""
 CONTRACTION = 0.25
 """Each full step on a branch must leave at most this share of the misfit; else its start was too far away."""
 
 
 @dataclass(frozen=True, eq=False)
 class NewtonValues:
-    """Equations F(x) = 0 at one place.
+    """Equations F(x) = 0 at one point.
 
     Attributes:
         misfit: F, in the units of x, shape (n,).
         slope: ∂F/∂x, shape (n, n).
-        metric: positive semidefinite, shape (n, n): lengths of x and F are taken in it.
-        size: the length in the metric that F is small or large beside.
+        metric: metric of the lengths of x and F, positive semidefinite, shape (n, n).
+        size: length in the metric that |F| is compared with.
     """
 
     misfit: Array
@@ -45,7 +45,7 @@ class NewtonValues:
 
     @property
     def length(self) -> float:
-        """|F| in the metric; infinite if it is no number."""
+        """|F| in the metric; infinite if it is NaN."""
         square = float(self.misfit @ self.metric @ self.misfit)
         return float(np.sqrt(max(square, 0.0))) if np.isfinite(square) else np.inf
 
@@ -58,13 +58,13 @@ class NewtonValues:
 
 @dataclass(frozen=True, eq=False)
 class NewtonRoot:
-    """Where an iteration ended.
+    """Result of a Newton iteration.
 
     Attributes:
-        x: the place, shape (n,).
-        found: whether it is a root.
-        relative: |F| there as a share of the size.
-        iterations: steps taken.
+        x: last point, shape (n,).
+        found: True if it is a root.
+        relative: |F| at x as a share of the size.
+        iterations: number of steps.
     """
 
     x: Array
@@ -77,14 +77,14 @@ Evaluate = Callable[[Array], NewtonValues]
 
 
 def damped_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS) -> NewtonRoot:
-    """Some root, from a start that may be far away: each step is halved until |F| falls by a share of it.
+    """Find some root from a start that may be far away, halving each step until |F| decreases sufficiently.
 
-    Where Newton's own direction does not help, that of the fixed-point step, x + F, is taken.
+    If the Newton direction does not reduce |F|, the direction of the fixed-point step, x + F, is used.
 
     Args:
-        evaluate: x → F, its slope, and the metric.
-        start: where to begin, shape (n,).
-        iterations: at most so many steps.
+        evaluate: function x → F, its slope, and the metric.
+        start: initial x, shape (n,).
+        iterations: largest number of steps.
     """
     x, values = start, evaluate(start)
     for count in range(iterations):
@@ -109,15 +109,15 @@ def damped_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS
 
 
 def contracting_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS) -> NewtonRoot:
-    """The root next to the start, or none: full steps only, each of which must leave at most a quarter of |F|.
+    """Find the root next to the start, if any, by full steps, each of which must reduce |F| to a quarter or less.
 
     This is the step control of continuation methods, [Deuflhard2011]_ chapter 5: the start lies in the region in which
     Newton's method contracts, and so belongs to that root and no other.
 
     Args:
-        evaluate: x → F, its slope, and the metric.
-        start: where to begin, shape (n,).
-        iterations: at most so many steps.
+        evaluate: function x → F, its slope, and the metric.
+        start: initial x, shape (n,).
+        iterations: largest number of steps.
     """
     x, values = start, evaluate(start)
     for count in range(iterations):
@@ -138,16 +138,16 @@ def newton_homotopy(
     accepts: Callable[[float, Array], bool],
     shortest: float,
 ) -> tuple[NewtonRoot, float]:
-    """The root at share 1 of a way, followed from the one at share 0 in pieces as long as Newton's method allows.
+    """Follow a root from homotopy parameter 0 to 1 in pieces as long as Newton's method allows.
 
     Args:
-        at: share of the way → x → F, its slope, and the metric.
-        start: the root at share 0, shape (n,).
-        accepts: whether a root at a share belongs to the same branch as those before it.
-        shortest: a piece below which the branch has ended.
+        at: function from the homotopy parameter to the function x → F, its slope, and the metric.
+        start: the root at 0, shape (n,).
+        accepts: function that returns True if a root at a parameter belongs to the same branch as earlier ones.
+        shortest: length of a piece below which the branch counts as ended.
 
     Returns:
-        The root at share 1, and 1; or the last place from which there was none, and its share.
+        The root at 1, and 1; or the last point of the branch and its parameter.
     """
     x, done, piece, count = start, 0.0, 1.0, 0
     while True:
@@ -174,17 +174,17 @@ def _newton_step(values: NewtonValues) -> Array:
 
 
 SHORTEST = 1e-5
-"""Share of the way between two states below which a branch that cannot be followed has ended."""
+"""Share of the distance between two states below which a branch that cannot be followed has ended."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContinuationResult:
-    """Where the accelerations of one state were found.
+    """Accelerations of one state.
 
     Attributes:
-        acceleration: a, shape (nv,); where the iteration ended if it was not found.
-        failure: a sentence on why it was not found; empty if it was.
-        iterations: Newton steps taken.
+        acceleration: a, shape (nv,); the last iterate if no root was found.
+        failure: sentence on why no root was found; empty if one was.
+        iterations: number of Newton steps.
     """
 
     acceleration: Array
@@ -202,33 +202,33 @@ class _BranchPoint:
 
 
 class _ThreadMemory(threading.local):
-    """What a thread has solved last: calls of one law in several threads each follow a motion of their own."""
+    """Last solution of a thread: calls of one law in several threads follow separate motions."""
 
     last: _BranchPoint | None = None
     looked: tuple[Array, Array, dict[str, Array]] | None = None
 
     def __reduce__(self) -> tuple[type[_ThreadMemory], tuple[()], dict[str, object]]:
-        """What this thread has solved goes with a copy."""
+        """Copy with the last solution of this thread."""
         return _ThreadMemory, (), dict(self.__dict__)
 
 
 class NewtonContinuation:
-    """The root of F(a) = A(a) − a, where A(a) is the acceleration that the rows linearized about a ask for.
+    """The root of F(a) = A(a) − a, where A(a) is the acceleration required by the rows linearized about a.
 
-    At a root the rows hold themselves, and a is the motion under the realisation's own force: for the ideal one a
-    stationary point of Gauss's function ½ (a − a₀)ᵀ M (a − a₀) on χ = 0, M a + h = Aᵀμ + χ_aᵀ λ. Newton's method takes
-    ∂F/∂a whole, with the second derivatives of χ; where the rows determine a alone it is −1, and the step is that of
+    At a root the nonlinear rows hold, and a is the motion under the realisation's force: for the ideal one a
+    stationary point of Gauss's function ½ (a − a₀)ᵀ M (a − a₀) on χ = 0, M a + h = Aᵀμ + χ_aᵀ λ. Newton's method uses
+    the full ∂F/∂a, with the second derivatives of χ; where the rows alone determine a it is −1, and the step is that of
     Newton's method on χ.
 
-    The state (t, q, v, p) of the last solve and its a are remembered. The next solve starts from that a; if it lies
-    too far away for Newton's method to contract, the way between the two states is gone in shorter pieces, straight in
-    (t, q, v, p). Where even a very short piece fails, two branches meet, and the iteration says so instead of going
-    over to another. Where a nonlinear row goes on, the search starts anew from the first guess. Each thread remembers
-    its own last solve.
+    The state (t, q, v, p) of the last solve and its a are stored. The next solve starts from that a; if it lies too far
+    away for Newton's method to contract, the straight line in (t, q, v, p) between the two states is divided into
+    shorter pieces. If even a very short piece fails, two branches meet, and the iteration fails instead of changing to
+    another branch. When a nonlinear row is switched on, the search starts again from the first guess. Each thread
+    stores its last solve separately.
 
-    The first search looks for the root next to the guess, then for the one that grows out of it as the rows tighten,
-    then for any. From a₀ that is, where there is one, the motion nearest to the free one. It may fail where a root is
-    far away behind a fold, and says so.
+    The first search looks for the root next to the guess, then for the one that continues the guess as the rows
+    tighten, then for any. From a₀ that is the motion nearest to the free one, if there is one. The search may fail if a
+    root lies beyond a fold, and reports that.
     """
 
     def __init__(
@@ -237,9 +237,10 @@ class NewtonContinuation:
         """Build the one kernel.
 
         Args:
-            program: with rows nonlinear in the accelerations.
-            build: program → its motion, as expressions in the accelerations about which the rows are linearized.
-            guess: where the first search starts: numbers or an expression in t, q, v and p, shape (nv,); the
+            program: program with rows nonlinear in the accelerations.
+            build: function from a program to its motion, as expressions in the accelerations about which the rows are
+                linearized.
+            guess: start of the first search: numbers or an expression in t, q, v and p, shape (nv,); the
                 acceleration without control, a₀, if not given.
 
         Raises:
@@ -273,11 +274,11 @@ class NewtonContinuation:
         self._own = _ThreadMemory()
 
     def reset(self) -> None:
-        """Forget the branch: the next search starts from the first guess."""
+        """Reset the branch: the next search starts from the first guess."""
         self._own.last = None
 
     def follow(self, t: float, q: Array, v: Array, p: Array) -> ContinuationResult:
-        """The acceleration at a state, on the branch of the last one.
+        """Return the acceleration at a state, on the branch of the last one.
 
         Args:
             t: time [s].
@@ -289,7 +290,7 @@ class NewtonContinuation:
         there = self._look(place, np.zeros(v.size) if last is None else last.acceleration)
         active = there["active"]
         if np.isnan(active).any():
-            # Which rows are on is not known: the numbers say so themselves.
+            # The rows that are on are unknown; the results are NaN and reported as such.
             return ContinuationResult(np.full(v.size, np.nan), "", 0)
         if last is None or not np.array_equal(active, last.active):
             new = last is None or bool((active[self._curved] > last.active[self._curved]).any())
@@ -305,9 +306,9 @@ class NewtonContinuation:
         return ContinuationResult(root.x, failure, root.iterations)
 
     def _first(self, place: Array, guess: Array) -> NewtonRoot:
-        """The root next to the guess; or the one that grows out of it; or any that Newton's method reaches from it.
+        """Find the root next to the guess; or the one that continues it; or any that Newton's method reaches from it.
 
-        It grows out of the guess g by F(a) = 0 with the rows shifted by (1 − s) χ(g) and the motion without them by
+        The continuation of the guess g is F(a) = 0 with the rows shifted by (1 − s) χ(g) and the motion without them by
         (1 − s) (g − a₀): at s = 0 the root is g, at s = 1 it is one of F.
         """
         root = contracting_newton(lambda a: self._values(place, a), guess)
@@ -327,7 +328,7 @@ class NewtonContinuation:
         return damped_newton(lambda a: self._values(place, a), guess)
 
     def _along(self, last: _BranchPoint, place: Array) -> tuple[NewtonRoot, float]:
-        """The root at ``place`` and 1, or the last start from which there was none and how far along that was."""
+        """Return the root at ``place`` and 1, or the last point of the branch and its share of the distance."""
         rows = last.rows
 
         def between(share: float) -> Array:
@@ -347,7 +348,7 @@ class NewtonContinuation:
         return newton_homotopy(at, last.acceleration, accepts, SHORTEST)
 
     def _same_side(self, before: Array, after: dict[str, Array]) -> bool:
-        """Whether the rows point the same way as before: χ_a has not gone through zero in between."""
+        """True if the rows kept their direction: χ_a has not passed through zero in between."""
         on = after["active"][self._curved] == 1
         if not on.any():
             return True
@@ -382,7 +383,7 @@ class NewtonContinuation:
 
     def _missed(self, place: Array, a: Array) -> str:
         found = self._look(place, a)
-        # Rows affine in a are met by every step: what is left is left by the others.
+        # Every step satisfies rows affine in a: only the others have a residual.
         curved = np.isin(np.arange(len(self._names)), self._curved) & (found["active"] == 1)
         missed = found["missed"]
         size = np.where(np.isfinite(missed), np.abs(missed), np.inf)
@@ -391,7 +392,7 @@ class NewtonContinuation:
 
     def _not_found(self, place: Array, root: NewtonRoot, start: Array) -> str:
         return (
-            f"From the guess {np.array2string(start, precision=4)} no acceleration was found in {root.iterations} "
+            f"No acceleration was found from the guess {np.array2string(start, precision=4)} in {root.iterations} "
             f"steps: {self._missed(place, root.x)}. There may be none, or another acceleration_guess is needed."
         )
 
@@ -400,12 +401,12 @@ class NewtonContinuation:
         return (
             f"The branch of accelerations followed so far ends at t = {t:g} s, {100 * share:.3g} % of the way from the "
             f"state at t = {last.place[0]:g} s, or meets another one there: {self._missed(place, root.x)} beyond it. "
-            "If this state does not follow that one, reset() the controller first."
+            "If this state belongs to another motion, call reset() first."
         )
 
 
 def _orientation(slope: Array) -> float:
-    """Sign of det ∂F/∂a, which changes where two stationary points meet."""
+    """Return the sign of det ∂F/∂a, which changes where two stationary points meet."""
     n = round(slope.size**0.5)
     return float(np.linalg.slogdet(slope.reshape(n, n)).sign)
 

@@ -18,14 +18,14 @@ class Program:
 
     Attributes:
         robot: the model that the program is written for.
-        constraints: in order.
+        constraints: the constraints, in order.
         theta: Θ, shape (m, nv).
         beta: β, shape (m,), with Θ a = β. Rows that are not affine in a are linearized about ``robot.coordinates.a``.
-        is_affine: whether all rows are affine in a, so that Θ and β do not depend on a.
-        affine: the same for each row, m of them.
-        active: 1 where a row is on, 0 where it is off, NaN where its condition is no number, shape (m,); Θ, β and the
+        is_affine: True if all rows are affine in a, so that Θ and β do not depend on a.
+        affine: True for each row that is affine in a, m of them.
+        active: 1 where a row is on, 0 where it is off, NaN where its condition is NaN, shape (m,); Θ, β and the
             deviation are those of all rows, on or off.
-        switched: for each row whether it has a condition, m of them.
+        switched: True for each row that has a condition, m of them.
         deviation: y, y′ and z of all rows, shape (m,); rows of order 2 are expressions in ``robot.coordinates.a``.
         rows: name of each row, m of them, for messages and legends.
         linearizations: name of each constraint and the state matrix of its perturbation equation, in its gains.
@@ -34,7 +34,7 @@ class Program:
     """
 
     def __init__(self, robot: Robot, constraints: Constraint | Iterable[Constraint]) -> None:
-        """Bring all constraints to the acceleration form.
+        """Transform all constraints to the acceleration form.
 
         Args:
             robot: the model.
@@ -45,20 +45,20 @@ class Program:
         """
         self.robot = robot
         if not isinstance(constraints, Constraint | Iterable):
-            raise ModelError(f"a program is made of constraints, got {constraints!r}")
+            raise ModelError(f"a Program requires constraints, got {constraints!r}")
         self.constraints = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
         if not self.constraints:
-            raise ModelError("a program needs at least one constraint, got none")
+            raise ModelError("a Program requires at least one constraint, got none")
         for item in self.constraints:
             if not isinstance(item, Constraint):
-                raise ModelError(f"a program is made of constraints, got {item!r}")
+                raise ModelError(f"a Program requires constraints, got {item!r}")
         labels = _distinct([constraint.name for constraint in self.constraints])
-        # Checked before any derivative is taken: a foreign symbol is named, not differentiated to zero.
+        # Check before differentiating: a foreign symbol must be reported, not differentiated to zero.
         for constraint, label in zip(self.constraints, labels, strict=True):
             residual = constraint.residual(robot.coordinates)
             robot.require_own_symbols(f"constraint {label!r}", residual, constraint.parameters)
             if ca.depends_on(residual, robot.u):
-                raise ModelError(f"constraint {label!r} depends on the inputs, which the program is solved for")
+                raise ModelError(f"constraint {label!r} must not depend on the inputs, which are solved for")
             _require_known_condition(robot, constraint, label)
         forms = [
             c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)
@@ -80,20 +80,20 @@ class Program:
         self.parameters = Parameters.collect([robot.parameters, *(form.parameters for form in forms)])
 
     def shifted(self, by: ca.SX) -> Program:
-        """The same rows with another right side, Θ a = β + by.
+        """Return the same rows with another right side, Θ a = β + by.
 
         Args:
-            by: shape (m,), in any symbols.
+            by: change of β, shape (m,), in any symbols.
         """
         program = copy.copy(self)
         program.beta = self.beta + by
         return program
 
     def on(self, robot: Robot) -> Program:
-        """The same rows for another model in the same coordinates.
+        """Return the same rows for another model in the same coordinates.
 
         Args:
-            robot: with the parameters of this program's robot, and then maybe others.
+            robot: model whose parameters start with those of this program's robot.
         """
         program = copy.copy(self)
         program.robot = robot
@@ -119,13 +119,13 @@ def _require_known_condition(robot: Robot, constraint: Constraint, label: str) -
     robot.require_own_symbols(f"condition of constraint {label!r}", condition, constraint.parameters)
     if ca.depends_on(condition, ca.vertcat(robot.u, robot.coordinates.a)):
         raise ModelError(
-            f"the condition of constraint {label!r} depends on inputs or accelerations, which follow from it: use "
-            "time, coordinates, velocities and parameters"
+            f"the condition of constraint {label!r} must not depend on inputs or accelerations, which follow from it: "
+            "use time, coordinates, velocities and parameters"
         )
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names, with a number behind each that repeats an earlier one, free among all of them."""
+    """Make names distinct by appending a number to each that repeats an earlier one."""
     taken, labels = set(names), list[str]()
     for name in names:
         label, number = name, 2

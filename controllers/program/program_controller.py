@@ -38,12 +38,12 @@ class ProgramController(Controller):
     """Control by program constraints.
 
     Attributes:
-        program: what is realised.
-        realization: how R becomes real.
-        method: how the multipliers are found; as given, or as chosen for the structure of the problem.
+        program: the program that is realised.
+        realization: realisation of R: ideal, actuated or bounded.
+        method: method that solves for the multipliers; as given, or as chosen for the structure of the problem.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -62,25 +62,25 @@ class ProgramController(Controller):
         Args:
             program: constraints of a robot.
             realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs;
-                ``"bounded"``, from inputs within limits, with the rows satisfied as far as these let them be.
-            method: how the multipliers are found; if not given, what fits the structure of the problem, see
-                :func:`~erugin.controllers.multipliers.default_method`. What was chosen is the attribute ``method``.
-            tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
-                relative to the largest row of its constraint, is not above this.
-            acceleration_guess: for rows nonlinear in the accelerations, where the search for the first root starts and
-                so which branch is kept: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
+                ``"bounded"``, from inputs within limits, with the rows satisfied as far as the limits allow.
+            method: method that solves for the multipliers; if not given, one that fits the structure of the problem,
+                see :func:`~erugin.controllers.multipliers.default_method`. The attribute ``method`` shows the choice.
+            tolerance: a row counts as dependent when the square of its remainder outside earlier rows, relative to the
+                largest row of its constraint, is not above this.
+            acceleration_guess: for rows nonlinear in the accelerations, the start of the search for the first root,
+                which selects the branch: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
                 without control if not given.
-            limits: of inputs, power and joints, when bounded; the robot's own if not given.
-            priorities: names of constraints, or groups of names, in the order in which they are to be satisfied when
-                limits leave no room for all; those not named come last. All are equal if not given.
-            solver: of quadratic programmes, when bounded.
+            limits: limits of inputs, power and joints, when bounded; those of the robot if not given.
+            priorities: names of constraints, or groups of names, in the order in which they are satisfied when limits
+                do not allow all; those not named come last. All are equal if not given.
+            solver: solver of the quadratic programmes, when bounded.
 
         Raises:
-            ModelError: for no program, no method, an unknown realisation, one that cannot serve this program, or a
-                guess without use.
+            ModelError: if ``program`` is not a Program or ``method`` not a MultiplierMethod, for an unknown
+                realisation, one that does not support this program, or a guess that is not used.
         """
         if not isinstance(program, Program):
-            raise ModelError(f"a ProgramController realises a Program, got {type(program).__name__}")
+            raise ModelError(f"ProgramController requires a Program, got {type(program).__name__}")
         if method is not None and not isinstance(method, MultiplierMethod):
             raise ModelError(f"method must be a MultiplierMethod such as LdlMultipliers(), got {method!r}")
         self.program = program
@@ -94,16 +94,16 @@ class ProgramController(Controller):
         self.applies_force = self.realization.applies_force
         self._tolerance = positive("tolerance", tolerance)
         self.method = default_method(program) if method is None else method
-        self._verdict = ProgramDiagnostics(program, self.method, self._tolerance)
+        self._diagnostics = ProgramDiagnostics(program, self.method, self._tolerance)
         self._realized = self.realization.build(program, self.method)
         self._bounded: BoundedInputs | None = None
         if isinstance(self.realization, BoundedRealization):
             self._bounded = BoundedInputs(program, self.method, limits, priorities, solver)
         elif not (limits is None and priorities is None and solver is None):
-            raise ModelError(f"limits, priorities and solver need realization='bounded', got {realization!r}")
+            raise ModelError(f"limits, priorities and solver require realization='bounded', got {realization!r}")
         output = self._realized.force if self.applies_force else self._realized.input
         if program.is_affine and acceleration_guess is not None:
-            raise ModelError("acceleration_guess is of use only where rows are nonlinear in the accelerations; none is")
+            raise ModelError("acceleration_guess requires a row that is nonlinear in the accelerations; all are affine")
         self._branch = (
             None
             if program.is_affine
@@ -132,7 +132,7 @@ class ProgramController(Controller):
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Those of the program."""
+        """Constraints of the program."""
         return self.program.constraints
 
     @property
@@ -142,7 +142,7 @@ class ProgramController(Controller):
 
     @property
     def switches(self) -> bool:
-        """Whether rows are on at times only."""
+        """True if some rows are on only at times."""
         return any(self.program.switched)
 
     @property
@@ -152,23 +152,23 @@ class ProgramController(Controller):
 
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
-        """Of the program's constraints."""
+        """State matrices of the perturbation equations, by name of the constraint."""
         return self.program.linearizations
 
     def reset(self) -> None:
-        """Forget the branch of accelerations, where rows are nonlinear in them, and the last samples when bounded."""
+        """Reset the branch of accelerations, for rows nonlinear in them, and the last samples when bounded."""
         if self._branch is not None:
             self._branch.reset()
         self.memory = None if self._bounded is None else BoundedMemory()
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Take in a sample: the input at it is what a rate limit and a failing solver go by until the next."""
+        """Process a sample: rate limits and a failing solver refer to its input until the next sample."""
         if self._bounded is not None:
             bounded, known = self._bounded_at(self.arguments(t, q, v, p))
             self.memory = bounded.advanced(self.memory, *known)
 
     def holding(self, t: float, q: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> StaticHolding:
-        """Whether the limits of a bounded realisation allow to stand still at q, and which input would be too weak.
+        """Check if the limits of a bounded realisation allow rest at q, and which inputs are too weak.
 
         Args:
             t: time [s].
@@ -179,12 +179,12 @@ class ProgramController(Controller):
             ModelError: if the realisation is not bounded.
         """
         if self._bounded is None:
-            raise ModelError(f"only realization='bounded' has limits, this one is {self.realization.name!r}")
+            raise ModelError(f"holding() requires realization='bounded', got {self.realization.name!r}")
         time, place, _, numbers = self.arguments(t, q, np.zeros(self.robot.coordinates.nv), p)
         return self._bounded.holding(time, place, numbers)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
+        """Return the input u, shape (nu,), or the force R, shape (nv,), when ideal.
 
         Args:
             t: time [s].
@@ -194,9 +194,9 @@ class ProgramController(Controller):
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state, the message says which and by how much; or at a
-                singular position of the mechanism where velocities do not tell the branch of its motion.
-            ContradictoryProgramError: if a method that handles dependent rows finds that they contradict each other.
+            SingularProgramError: if rows are dependent at this state; the message names them and quantifies it. Also
+                at a singular position of the mechanism where velocities do not determine the branch of its motion.
+            ContradictoryProgramError: if a method that supports dependent rows finds that they contradict each other.
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
@@ -205,20 +205,20 @@ class ProgramController(Controller):
             bounded, known = self._bounded_at(known)
             return bounded.decide(self.memory, *known).input.copy()
         arguments, failure = self._with_acceleration(known)
-        output, pivots, *held = map(np.atleast_1d, self._kernels.tick(*arguments))
-        if held and (branch := self._on_branch(known, held[0][0])) is not None:
+        output, pivots, *counts = map(np.atleast_1d, self._kernels.tick(*arguments))
+        if counts and (branch := self._on_branch(known, counts[0][0])) is not None:
             return branch[0].control(*branch[1])
-        status = self._verdict.status(all_finite(output), pivots, failure)
+        status = self._diagnostics.status(all_finite(output), pivots, failure)
         if status is not Status.OK:
-            message = self._verdict.message(status, pivots, failure, self._misses(arguments))
+            message = self._diagnostics.message(status, pivots, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         if (
             min(pivots.tolist(), default=1.0) < NEARLY_DEPENDENT
-            or (held and held[0][1] > 0.0)
-            # Its pivots say that the last step was small, and no more.
+            or (counts and counts[0][1] > 0.0)
+            # Pivots of an iteration only show that its last step was small.
             or self.method.iterates
         ):
-            status, message = self.verdict(*known)
+            status, message = self.diagnose(*known)
             if status is not Status.OK:
                 raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return output
@@ -226,21 +226,21 @@ class ProgramController(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
+        """Return output and pivots; raise as ``control`` does, but report singular rows by the pivots only."""
         known = self.arguments(t, q, v, p)
-        told = None
+        outcome = None
         if self._bounded is not None:
             bounded, at = self._bounded_at(known)
-            told = bounded.tell(self.memory, *at)
-        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
-        output, relative, pivots, active, *held = map(np.atleast_1d, self._kernels.observed(*arguments))
-        if told is None and held and (branch := self._on_branch(known, held[0][0])) is not None:
+            outcome = bounded.decide_with_message(self.memory, *at)
+        arguments, failure = self._with_acceleration(known) if outcome is None else ((*known, outcome.input), "")
+        output, relative, pivots, active, *counts = map(np.atleast_1d, self._kernels.observed(*arguments))
+        if outcome is None and counts and (branch := self._on_branch(known, counts[0][0])) is not None:
             return branch[0].observe(*branch[1])
-        if told is not None:
-            return Observation(output, pivots, relative, active, told.status, told.message)
-        status = self._verdict.status(True, relative, failure)
+        if outcome is not None:
+            return Observation(output, pivots, relative, active, outcome.status, outcome.message)
+        status = self._diagnostics.status(True, relative, failure)
         if status is Status.NOT_CONVERGED:
-            message = self._verdict.message(status, relative, failure, self._misses(arguments))
+            message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return Observation(output, pivots, relative, active)
 
@@ -252,7 +252,7 @@ class ProgramController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """Deviation of the program's rows."""
+        """Return the deviation of the program's rows."""
         arguments = self.arguments(t, q, v, p)
         found = np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
         if not all_finite(found):
@@ -260,15 +260,15 @@ class ProgramController(Controller):
         return found
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
-        """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
+        """Solve for all unknowns at one state; a singular state has a status here and does not raise.
 
         A constraint of a single row has nothing to be compared with: it is singular where the row is exactly zero, and
-        near such a place the multipliers grow without bound under the status OK.
+        near such a state the multipliers grow without bound under the status OK.
 
-        At and next to a singular position of a mechanism, all is said of the branch of the motion: there natural rows
-        no longer determine accelerations, and ``natural_residual`` is what rows that hold the branch miss. The
-        reactions grow without bound towards it; where no numbers are left of them they are NaN. Where velocities do
-        not tell the branch the status is SINGULAR.
+        At and next to a singular position of a mechanism, the solution is that of the branch of the motion: there
+        natural rows no longer determine accelerations, and ``natural_residual`` is that of the rows of the branch. The
+        reactions grow without bound towards the position; where they cannot be computed they are NaN. If velocities do
+        not determine the branch, the status is SINGULAR.
 
         Args:
             t: time [s].
@@ -282,27 +282,27 @@ class ProgramController(Controller):
         known = self.arguments(t, q, v, p)
         if self.robot.natural:
             try:
-                branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
+                branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
             except SingularProgramError as error:
                 return self._undetermined(known, str(error))
             if branch is not None:
-                return self._told_of_branch(known, *branch)
-        told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
-        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
-        # Vectors of one entry come as scalars.
+                return self._solve_on_branch(known, *branch)
+        outcome = None if self._bounded is None else self._bounded.decide_with_message(self.memory, *known)
+        arguments, failure = self._with_acceleration(known) if outcome is None else ((*known, outcome.input), "")
+        # Kernels return vectors of one entry as scalars.
         lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
         data = self._kernels.data.at(*known, a)
-        verdict = self._verdict
-        status = verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
-        message = verdict.message(status, pivots, failure, misses, left)
-        if told is not None:
-            status, message = told.status, told.message
-        elif status is Status.NOT_FINITE and (said := verdict.of_natural_rows(data)):
-            status, message = Status.SINGULAR, said
+        diagnostics = self._diagnostics
+        status = diagnostics.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
+        message = diagnostics.message(status, pivots, failure, misses, left)
+        if outcome is not None:
+            status, message = outcome.status, outcome.message
+        elif status is Status.NOT_FINITE and (reason := diagnostics.of_natural_rows(data)):
+            status, message = Status.SINGULAR, reason
         elif status is Status.OK:
-            status, said = verdict.of_residuals(data, a)
-            message = message if status is Status.OK else said
-        unique = data.unique(not self.applies_force, verdict.relations)
+            status, reason = diagnostics.of_residuals(data, a)
+            message = message if status is Status.OK else reason
+        unique = data.unique(not self.applies_force, diagnostics.relations)
         if left.size:
             unique &= left != 0.0
         return Solution.of(
@@ -317,13 +317,13 @@ class ProgramController(Controller):
             ideal=self.applies_force,
             unique=unique,
             status=status,
-            message=message + verdict.of_reactions(data),
+            message=message + diagnostics.of_reactions(data),
         )
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Status and message of :meth:`solve`; OK and nothing for bounded inputs, which tell their own."""
+        """Return status and message of :meth:`solve`; OK and "" for bounded inputs, which report their status."""
         if self._bounded is not None:
             return Status.OK, ""
         found = self.solve(t, q, v, p)
@@ -331,35 +331,35 @@ class ProgramController(Controller):
 
     @functools.cached_property
     def _branch_models(self) -> BranchModels | None:
-        """Of the robot; None where natural constraints of order 2 leave no branches to tell."""
+        """Models of the robot's branches; None if natural constraints of order 2 exclude them."""
         return None if any(k.order == 2 for k in self.robot.natural) else BranchModels(self.robot)
 
     def _on_branch(
-        self, known: tuple[float, Array, Array, Array], held: float
+        self, known: tuple[float, Array, Array, Array], well_determined: float
     ) -> tuple[ProgramController, tuple[float, Array, Array, Array]] | None:
-        """The law whose model holds the branch of a state near a singular position, and what to call it with.
+        """Return the law on the branch of a state near a singular position, and its arguments.
 
         Args:
             known: t, q, v and p of the program.
-            held: number of natural rows that determine accelerations well.
+            well_determined: number of natural rows that determine accelerations well.
 
         Returns:
-            None where the natural constraints serve.
+            The law and its arguments; None where the natural constraints determine the accelerations.
 
         Raises:
-            SingularProgramError: where velocities do not tell the branch.
+            SingularProgramError: if velocities do not determine the branch.
         """
-        if held == self._natural_rank or self._branch_models is None:
+        if well_determined == self._natural_rank or self._branch_models is None:
             return None
         (t, q, v, p), n = known, len(self.robot.parameters)
         try:
             if self._natural_rank is None:
                 self._natural_rank = self._branch_models.rank(t, q, v, p[:n])
-                if self._natural_rank is None or held == self._natural_rank:
+                if self._natural_rank is None or well_determined == self._natural_rank:
                     return None
             found = self._branch_models.at(t, q, v, p[:n])
         except NotFiniteError:
-            return None  # what is not finite is told by the numbers themselves
+            return None  # the results are not finite either, and are reported as such
         except SingularProgramError as error:
             raise SingularProgramError(f"at t = {t:g}: {error}") from error
         if found is None:
@@ -391,21 +391,21 @@ class ProgramController(Controller):
     def _bounded_at(
         self, known: tuple[float, Array, Array, Array]
     ) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
-        """What decides on bounded inputs at a state, on its branch near a singular position, and its arguments."""
+        """Return the solver of bounded inputs, of the branch near a singular position, and its arguments."""
         assert self._bounded is not None
         if self.robot.natural:
-            branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
+            branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
             if branch is not None and branch[0]._bounded is not None:
                 return branch[0]._bounded, branch[1]
         return self._bounded, known
 
-    def _told_of_branch(
+    def _solve_on_branch(
         self,
         known: tuple[float, Array, Array, Array],
         law: ProgramController,
         arguments: tuple[float, Array, Array, Array],
     ) -> Solution:
-        """The solution of a law on the branch, with the robot's own reactions."""
+        """Return the solution of a law on the branch, with the reactions of the robot's natural rows."""
         if law._bounded is not None:
             law.memory = self.memory
         found = law.solve(*arguments)
@@ -413,11 +413,11 @@ class ProgramController(Controller):
         own = self._kernels.data.at(*known, found.acceleration)
         mu = equivalent_reactions(own.natural, held.natural, found.reactions)
         mu.setflags(write=False)
-        where = "The mechanism is in a singular position, or next to one: this is the motion along its branch."
+        where = "The mechanism is at or next to a singular position: this is the motion along its branch."
         return dataclasses.replace(found, reactions=mu, message=f"{found.message} {where}")
 
     def _undetermined(self, known: tuple[float, Array, Array, Array], message: str) -> Solution:
-        """The solution of a state that does not tell how the motion goes on."""
+        """Return the solution of a state that does not determine the motion."""
         m, c, k = len(self.rows), self.robot.coordinates, len(self.robot.natural_rows)
         nothing = functools.partial(np.full, fill_value=np.nan)
         return Solution.of(
@@ -439,7 +439,7 @@ class ProgramController(Controller):
         return np.atleast_1d(self._kernels.whole(*arguments)[-2])
 
     def _with_acceleration(self, arguments: tuple[ArrayLike, ...]) -> tuple[tuple[ArrayLike, ...], str]:
-        """The arguments and, where rows are nonlinear in it, the acceleration; and why there is none, if so."""
+        """Return the arguments, with the acceleration if rows are nonlinear in it, and why it was not found, if so."""
         if self._branch is None:
             return arguments, ""
         t, q, v, p = arguments

@@ -1,4 +1,4 @@
-"""References from programs: the motion of all coordinates that a program prescribes."""
+"""References from programs: the motion that a program prescribes, in all coordinates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .program_controller import ProgramController
 Array = NDArray[np.float64]
 
 DENSITY = 400
-"""Samples per second that the motion is fitted to."""
+"""Samples per second of the motion that is fitted."""
 
 
 def reference_of(
@@ -32,32 +32,32 @@ def reference_of(
     accuracy: float = 1e-10,
     pieces: int = 256,
 ) -> Reference:
-    """The motion of the robot under the program's ideal force, as a reference.
+    """Return the motion of the robot under the program's ideal force as a reference.
 
-    It is integrated by DOP853 and fitted by quintic pieces; after the duration it rests where it ended. Coordinates
-    that the program leaves free move as the ideal force lets them.
+    It is integrated by DOP853 and fitted by quintic pieces; after the duration it rests at its end. Coordinates that
+    the program leaves free move as under the ideal force.
 
     Args:
-        program: what prescribes the motion.
-        q0: coordinates at t = 0, shape (nq,); on the program, if the motion is to satisfy it.
-        v0: velocities, shape (nv,).
-        duration: [s].
+        program: the program that prescribes the motion.
+        q0: coordinates at t = 0, shape (nq,); consistent with the program if the motion is to satisfy it.
+        v0: velocities at t = 0, shape (nv,).
+        duration: length of the motion [s].
         p: parameters of the program: nominal, overridden by name, or the whole vector.
-        tolerance: by which the pieces may miss the motion, in the unit of a coordinate.
-        accuracy: relative and absolute, of the integration.
-        pieces: the most that are allowed; each costs about 2 × 6 × nq operations of every tick.
+        tolerance: greatest error of the pieces, in the unit of a coordinate.
+        accuracy: relative and absolute tolerance of the integration.
+        pieces: largest number of pieces; each costs about 2 × 6 × nq operations of every tick.
 
     Raises:
         ShapeError, ParameterError: for bad input.
         ModelError: for a robot whose velocities are not the rates of its coordinates, pieces that are too rough, or a
             duration whose samples do not fit into memory.
-        SingularProgramError, NotFiniteError: if the program cannot be realised on the way.
+        SingularProgramError, NotFiniteError: if the program cannot be realised along the motion.
         NotConvergedError: if the integration fails, as it does towards a position where rows depend on each other.
     """
     from scipy.integrate import solve_ivp  # a tenth of a second to import
 
     if not isinstance(program, Program):
-        raise ModelError(f"the motion of a Program is asked for, got {type(program).__name__}")
+        raise ModelError(f"reference_of requires a Program, got {type(program).__name__}")
     robot, span, allowed = program.robot, positive("duration", duration), positive("accuracy", accuracy)
     c, controller, numbers = robot.coordinates, ProgramController(program), program.parameters.values(p)
     start = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
@@ -71,7 +71,7 @@ def reference_of(
         return kernel(t, q, v, controller.control(t, q, v, numbers), numbers)[0]
 
     samples = max(48.0, DENSITY * span) + 1.0
-    # Beside the result, SciPy keeps the state at each sample in an array of its own.
+    # Besides the result, SciPy stores the state at each sample in a separate array.
     size = samples * (3 * len(start) + 20)
     with require_memory(size, f"{samples:,.0f} samples of the motion, {DENSITY} per second", "take a shorter duration"):
         times = np.linspace(0.0, span, round(samples))
@@ -79,7 +79,7 @@ def reference_of(
     if not found.success:
         reached = float(found.t[-1]) if len(found.t) else 0.0
         raise NotConvergedError(
-            f"the program's motion cannot be integrated beyond t = {reached:g} s of {span:g}: {found.message} It may "
-            "lead to a position where its rows depend on each other; ask for a shorter time, or keep the path away"
+            f"the program's motion cannot be integrated beyond t = {reached:g} s of {span:g} s: {found.message} It may "
+            "lead to a position where its rows depend on each other: use a shorter duration or another path"
         )
     return Reference.sampled(robot, times, found.y[: c.nq].T, tolerance=tolerance, pieces=pieces)

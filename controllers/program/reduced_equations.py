@@ -26,8 +26,8 @@ Array = NDArray[np.float64]
 class ReducedState:
     """The equations at one state: V₂ᵀM V₂ ẇ + V₂ᵀM (V̇₂ w + v̇_p) = V₂ᵀ(B u − h), v = V₂ w + v_p.
 
-    The reactions and program forces R = Θᵀλ are gone, since V₂ᵀΘᵀ = 0. V̇₂ is that of the transported basis,
-    V₂ᵀ V̇₂ = 0, to which bases :func:`~erugin.constraints.align_basis` from step to step tend.
+    The reactions and program forces R = Θᵀλ drop out, since V₂ᵀΘᵀ = 0. V̇₂ is that of the transported basis,
+    V₂ᵀ V̇₂ = 0, the limit of bases aligned from step to step by :func:`~erugin.constraints.align_basis`.
 
     Attributes:
         basis: V₂, shape (nv, k).
@@ -40,8 +40,8 @@ class ReducedState:
         force: V₂ᵀ(B u − h), shape (k,).
         acceleration: a = V₂ ẇ + V̇₂ w + v̇_p, shape (nv,), with Θ a = β.
         reaction: R = M a + h − B u = Θᵀλ, natural reactions and ideal program forces together, shape (nv,).
-        rank: of Θ.
-        dependent_rows: names of rows that depend on those before them.
+        rank: rank of Θ.
+        dependent_rows: names of rows that depend on earlier ones.
     """
 
     basis: Array
@@ -61,7 +61,7 @@ class ReducedState:
 Values = Mapping[str, float] | ArrayLike | None
 
 CONTRADICTION = 1e-8
-"""What is left of Θ a = β, relative to β and to Θ times 1 + |v|², above which dependent rows contradict one another."""
+"""Residual of Θ a = β, relative to β and to Θ times 1 + |v|², above which dependent rows contradict each other."""
 
 
 class ReducedEquations:
@@ -69,9 +69,9 @@ class ReducedEquations:
 
     Attributes:
         robot: the model.
-        rows: name of each row of Θ: natural ones, then those of the program.
-        parameters: the robot's, then the program's.
-        method: of the null space.
+        rows: names of the rows of Θ: natural ones, then those of the program.
+        parameters: parameters of the robot, then those of the program.
+        method: method of the null space.
     """
 
     def __init__(self, source: Robot | Program, method: NullSpaceMethod, tolerance: float) -> None:
@@ -79,8 +79,8 @@ class ReducedEquations:
 
         Args:
             source: a robot with natural constraints, or a program.
-            method: of the null space.
-            tolerance: what of a row counts as nothing.
+            method: method of the null space.
+            tolerance: remainder of a row that counts as zero.
 
         Raises:
             ModelError: for an unknown method, or a robot without natural constraints.
@@ -96,16 +96,16 @@ class ReducedEquations:
         if program is not None and not program.is_affine:
             rows = [row for row, affine in zip(program.rows, program.affine, strict=True) if not affine]
             raise ModelError(
-                f"{robot.name}: rows {', '.join(map(repr, rows))} are not affine in the accelerations; reduced "
-                "equations need Θ a = β with Θ and β free of a"
+                f"{robot.name}: rows {', '.join(map(repr, rows))} are not affine in the accelerations, but reduced "
+                "equations require Θ a = β with Θ and β independent of a"
             )
         A, b = robot.natural_form
         theta, beta = (A, b) if program is None else (ca.vertcat(A, program.theta), ca.vertcat(b, program.beta))
         self.rows = robot.natural_rows if program is None else (*robot.natural_rows, *program.rows)
         if not self.rows:
             raise ModelError(
-                f"{robot.name} has no natural constraints: nothing is to be reduced. Give a robot with some, or a "
-                "Program for it"
+                f"{robot.name} has no natural constraints, so there is nothing to reduce: give a robot with natural "
+                "constraints, or a Program"
             )
         constraints = (*robot.natural, *(() if program is None else program.constraints))
         state = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": p}
@@ -135,7 +135,7 @@ class ReducedEquations:
         p: Values = None,
         near: ArrayLike | None = None,
     ) -> ReducedState:
-        """The equations at one state.
+        """Return the equations at one state.
 
         Args:
             q: coordinates, shape (nq,).
@@ -143,10 +143,10 @@ class ReducedEquations:
             t: time [s].
             u: inputs, shape (nu,); zero if not given.
             p: parameters: nominal, overridden by name, or the whole vector.
-            near: basis V₂ of the step before, shape (nv, k), that the new one is turned towards.
+            near: basis V₂ of the previous step, shape (nv, k), that the new one is aligned with.
 
         Raises:
-            SingularProgramError: if rows contradict one another, or V₂ᵀM V₂ is singular.
+            SingularProgramError: if rows contradict each other, or V₂ᵀM V₂ is singular.
             ShapeError, ParameterError, ModelError: for bad input.
         """
         c = self.robot.coordinates
@@ -171,7 +171,7 @@ class ReducedEquations:
             raise SingularProgramError(
                 f"{self.robot.name}: V₂ᵀM V₂ is not positive definite, eigenvalues "
                 f"{np.array2string(np.linalg.eigvalsh(mass), precision=3)}: a motion that the constraints admit has no "
-                "inertia. Give what moves there a mass, or constrain it"
+                "inertia. Give the moving part a mass, or constrain the motion"
             ) from error
         a = V2 @ tangential + normal
         rate = self._rate(time, place, speeds, a, numbers)[0].reshape(-1, c.nv)[on]
@@ -194,13 +194,13 @@ class ReducedEquations:
         )
 
     def basis(self, q: ArrayLike, *, t: float = 0.0, p: Values = None, near: ArrayLike | None = None) -> Array:
-        """V₂ at a place, shape (nv, k), for constraints of order 0 and 1 that are linear in the velocities.
+        """Return V₂ at a position, shape (nv, k), for constraints of order 0 and 1 that are linear in the velocities.
 
         Args:
             q: coordinates, shape (nq,).
             t: time [s].
             p: parameters: nominal, overridden by name, or the whole vector.
-            near: basis of the step before that the new one is turned towards, shape (nv, k).
+            near: basis of the previous step that the new one is aligned with, shape (nv, k).
 
         Raises:
             ModelError: if Θ depends on velocities, or is of order 2.
@@ -208,19 +208,19 @@ class ReducedEquations:
         return self._split(self._at_rest(q, t, p)[0], near).basis
 
     def velocity(self, q: ArrayLike, w: ArrayLike, basis: ArrayLike, *, t: float = 0.0, p: Values = None) -> Array:
-        """v = V₂ w + v_p, shape (nv,): the velocities that the constraints admit with given w.
+        """Return v = V₂ w + v_p, shape (nv,): the velocities that the constraints admit for given w.
 
         Args:
             q: coordinates, shape (nq,).
             w: generalized velocities, shape (k,).
-            basis: V₂ at that place, shape (nv, k).
+            basis: V₂ at that position, shape (nv, k).
             t: time [s].
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
             ModelError: if Θ depends on velocities, or is of order 2.
             ShapeError: for a basis of another shape.
-            SingularProgramError: if rows contradict one another.
+            SingularProgramError: if rows contradict each other.
         """
         theta, rho = self._at_rest(q, t, p)
         split, V2 = self._split(theta, None), np.asarray(basis, dtype=np.float64)
@@ -233,8 +233,8 @@ class ReducedEquations:
     def _at_rest(self, q: ArrayLike, t: float, p: Values) -> tuple[Array, Array]:
         if self._still is None:
             raise ModelError(
-                f"{self.robot.name}: velocities are v = V₂ w + v_p only under constraints of order 0 and 1 that are "
-                "linear in v and always on; use at(q, v)"
+                f"{self.robot.name}: v = V₂ w + v_p requires constraints of order 0 and 1 that are linear in v and "
+                "always on: use at(q, v) for others"
             )
         c = self.robot.coordinates
         theta, rho = self._still(finite("t", t), vector("q", q, c.nq), self.parameters.values(p))
@@ -256,41 +256,41 @@ class ReducedEquations:
 
     def _require_consistent(self, names: tuple[str, ...], missed: Array, right: Array, theta: Array, v: Array) -> None:
         scale = float(np.abs(right).max(initial=0.0))
-        # β may be what is left of larger terms that cancel: places are no better than their assembly.
+        # β may be the small difference of larger terms: positions are only as accurate as their assembly.
         terms = float(np.abs(theta).max(initial=0.0)) * (1.0 + float(v @ v))
         if not (np.abs(missed) <= CONTRADICTION * (scale + terms)).all():
             worst = int(np.argmax(np.abs(missed)))
             raise SingularProgramError(
-                f"{self.robot.name}: rows contradict one another; {names[worst]!r} is missed by "
-                f"{missed[worst]:.3g}, where β is up to {scale:.3g}. erugin.controllers.analyse tells which depend on "
-                "which"
+                f"{self.robot.name}: rows contradict each other; {names[worst]!r} is missed by "
+                f"{missed[worst]:.3g}, where β is up to {scale:.3g}. Use erugin.controllers.analyse to find the "
+                "dependent rows"
             )
 
 
 def reduced_equations(
     source: Robot | Program, *, method: NullSpaceMethod = "svd", tolerance: float = RANK_TOLERANCE
 ) -> ReducedEquations:
-    """The equations of motion in w with v = V₂ w + v_p and Θ V₂ = 0, [Larin1993]_ with the term V̇₂ that it leaves out.
+    """Return the equations of motion in w, v = V₂ w + v_p, Θ V₂ = 0, [Larin1993]_ with the term V̇₂ that it omits.
 
-    For a robot Θ holds its natural rows; for a program also the program's, realised by ideal forces. Deviations obey
-    their perturbation equations. Pass ``near=`` the last basis along a motion, so that w has no jumps.
-    :class:`~erugin.simulation.Reduced` integrates natural constraints in such coordinates.
+    For a robot Θ consists of its natural rows; for a program also of the program's, realised by ideal forces.
+    Deviations obey their perturbation equations. Pass the last basis as ``near=`` along a motion, so that w has no
+    jumps. :class:`~erugin.simulation.Reduced` integrates natural constraints in such coordinates.
 
     Args:
         source: a robot with natural constraints, or a program.
-        method: of :func:`~erugin.constraints.null_space`.
-        tolerance: what of a row counts as nothing.
+        method: method of :func:`~erugin.constraints.null_space`.
+        tolerance: remainder of a row that counts as zero.
 
     Raises:
         ModelError: for anything else, or a robot without natural constraints.
     """
     if not isinstance(source, Robot | Program):
-        raise ModelError(f"a Robot or a Program can be reduced, got {source!r}")
+        raise ModelError(f"reduced_equations requires a Robot or a Program, got {source!r}")
     return ReducedEquations(source, method, tolerance)
 
 
 def _offset(robot: Robot, constraints: tuple[Constraint, ...]) -> ca.SX | None:
-    """φ_t and ψ at v = 0 of all rows, shape (m,); None if they are not linear in the velocities, or not always on."""
+    """Return φ_t and ψ at v = 0 of all rows, shape (m,); None if they are not linear in v, or not always on."""
     c = robot.coordinates
     rows: list[ca.SX] = []
     for constraint in constraints:

@@ -21,7 +21,7 @@ Flags = NDArray[np.bool_]
 UNIQUE = 1e-6
 """A multiplier is unique if no relation between rows has more than this share of it."""
 REPRODUCED = 1e-6
-"""Share of the force that holds a branch that may be missing of Aᵀμ; more, and A is too close to singular for any μ."""
+"""Error allowed in Aᵀμ, as a share of the force of a branch's rows; beyond it A is too close to singular for any μ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class ProgramData:
         rows: Θ, shape (m, nv).
         right: β, shape (m,).
         deviation: y, y′ and z at the acceleration, shape (m,).
-        natural_sizes: how many natural rows each constraint has.
-        sizes: how many of the program's rows each constraint has.
+        natural_sizes: number of rows of each natural constraint.
+        sizes: number of rows of each program constraint.
     """
 
     mass: Array
@@ -53,14 +53,14 @@ class ProgramData:
     sizes: tuple[int, ...]
 
     def unique(self, through_inputs: bool, tolerance: float = SINGULAR_VALUE_TOLERANCE) -> Flags:
-        """Which multipliers are unique: λ_i is, if and only if e_i is orthogonal to all λ that change nothing.
+        """Find the unique multipliers: λ_i is unique if and only if e_i is orthogonal to all λ without effect.
 
         Under an ideal force these are the (μ, λ) with Aᵀμ + Θᵀλ = 0; through inputs, the λ with (Θ M̂ B)ᵀλ = 0, where
-        M̂ turns forces into accelerations that the natural constraints admit.
+        M̂ maps forces to accelerations that the natural constraints admit.
 
         Args:
-            through_inputs: whether the force comes from the inputs.
-            tolerance: share of the largest singular value of the rows below which one counts as zero.
+            through_inputs: True if the force comes from the inputs.
+            tolerance: share of the largest singular value of the rows below which a singular value counts as zero.
 
         Returns:
             Shape (m,); False for a row that is off or not finite.
@@ -85,11 +85,11 @@ class ProgramData:
         return np.where(present, 1.0 / np.sqrt(np.where(present, inertia, 1.0)), 1.0)
 
     def _gain(self, A: Array, theta: Array) -> Array:
-        """Θ M̂ B in comparable units."""
+        """Return Θ M̂ B in comparable units."""
         S, k = self.units, len(A)
         M, B = S[:, None] * self.mass * S, S[:, None] * self.inputs
         rank, _, _ = null_spaces(np.vstack([M, A]))
-        # Where only the program holds what has no inertia, its rows stand in for it.
+        # Coordinates without inertia that only the program constrains get its rows as inertia.
         M = M if rank.value == len(S) else M + theta.T @ theta
         strength = np.linalg.norm(B, axis=0)
         B = B / np.where(strength > 0.0, strength, 1.0)
@@ -99,9 +99,9 @@ class ProgramData:
 
 
 def equivalent_reactions(A: Array, rows: Array, multipliers: Array) -> Array:
-    """μ of natural rows with Aᵀμ = Wᵀν, the force of rows that hold a branch; NaN where no numbers are left of it.
+    """Return μ of natural rows with Aᵀμ = Wᵀν, the force of a branch's rows; NaN where A is too close to singular.
 
-    Towards a singular position it is the force that stays finite: μ grows like one over the least singular value of A.
+    Towards a singular position the force stays finite: μ grows like one over the least singular value of A.
 
     Args:
         A: shape (k, nv).
@@ -115,11 +115,11 @@ def equivalent_reactions(A: Array, rows: Array, multipliers: Array) -> Array:
 
 
 def normalized_rows(rows: Array, sizes: Sequence[int]) -> Array:
-    """Rows divided by the longest of their constraint, with which they share a unit.
+    """Divide rows by the longest row of their constraint, with which they share a unit.
 
     Args:
-        rows: shape (m, n).
-        sizes: how many rows each constraint has, m in all.
+        rows: rows, shape (m, n).
+        sizes: number of rows of each constraint, m in all.
     """
     lengths = np.asarray(np.linalg.norm(rows, axis=1))
     for first, last in itertools.pairwise(np.cumsum([0, *sizes])):
@@ -131,10 +131,10 @@ class ProgramMatrices:
     """The matrices of a program as functions of t, q, v, p and, for rows nonlinear in it, of a."""
 
     def __init__(self, program: Program) -> None:
-        """Keep the program.
+        """Store the program.
 
         Args:
-            program: whose matrices.
+            program: the program that the matrices belong to.
         """
         self._program = program
         coordinates = program.robot.coordinates
@@ -157,24 +157,24 @@ class ProgramMatrices:
             "deviation": program.deviation,
             "active": program.active,
         }
-        # Called for one state at a time, to look at it: not worth a compiler's time.
+        # Called for single states: not worth compiling.
         return Kernel("program_data", symbols, outputs, compiled=False)
 
     def at(self, t: float, q: ArrayLike, v: ArrayLike, p: ArrayLike, a: ArrayLike) -> ProgramData:
-        """Numbers at one state.
+        """Return the matrices at one state.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters of the program.
-            a: accelerations at which deviations of order 2, and rows nonlinear in them, are taken, shape (nv,).
+            a: accelerations at which deviations of order 2, and rows nonlinear in them, are evaluated, shape (nv,).
         """
         values = self._kernel(t, q, v, p, a)
         pairs = zip(self._kernel.outputs.values(), values, strict=True)
         M, h, B, A, b, theta, beta, deviation, active = (x.reshape(shape, order="F") for shape, x in pairs)
         on = active[:, 0]
-        # What a row is that is off, NaN even, does not matter.
+        # The value of a row that is off does not matter, even if it is NaN.
         theta, beta = np.where(on[:, None] == 0.0, 0.0, theta), np.where(on == 0.0, 0.0, beta[:, 0])
         return ProgramData(
             mass=M,
@@ -192,10 +192,10 @@ class ProgramMatrices:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a program asks for at one state, with residuals recomputed from the data.
+    """Solution of a program at one state, with residuals recomputed from the data.
 
-    Residuals, power and uniqueness come from M, h, B, A, b, Θ and β at this state, in NumPy, and from nothing that the
-    method made on its way to λ.
+    Residuals, power and uniqueness are computed from M, h, B, A, b, Θ and β at this state, in NumPy, and not from
+    intermediate results of the method.
 
     Attributes:
         multipliers: λ, shape (m,).
@@ -205,17 +205,17 @@ class Solution:
         reactions: μ of the natural constraints, shape (k,).
         deviation: y, y′, z of the rows, shape (m,).
         pivots: relative pivots of the rows, shape (m,), in [0, 1].
-        unique: whether λ of each row is the only one with this force, reactions included, shape (m,); never of a row
-            that the method passed over.
-        power: of the force, Rᵀv, or of the inputs, (B u)ᵀv [W].
+        unique: True if λ of a row is the only one with this force, reactions included, shape (m,); False for a row that
+            the method skipped.
+        power: power of the force, Rᵀv, or of the inputs, (B u)ᵀv [W].
         motion_residual: |M a + h − Θᵀλ − Aᵀμ| when ideal, |M a + h − B u − Aᵀμ| otherwise, largest component.
         program_residual: |Θ a − β|, largest component.
         natural_residual: |A a − b|, largest component.
-        relative_residual: the largest component of any of these, each divided by the sum of the absolute values of what
-            it is the difference of, or by one unit where that is less.
-        status: whether the numbers above mean anything.
-        message: the status's sentence and, if it is not OK, the row and by how much; and that the reactions mean
-            nothing where natural constraints depend on each other.
+        relative_residual: the largest component of any of these, each divided by the sum of the absolute values of its
+            terms, or by one unit if that is less.
+        status: validity of the numbers above.
+        message: the status's sentence and, if it is not OK, the row and by how much; and a remark if natural
+            constraints depend on each other, so that the reactions are not unique.
     """
 
     multipliers: Array
@@ -251,7 +251,7 @@ class Solution:
         status: Status,
         message: str,
     ) -> Solution:
-        """A solution with what can be recomputed from the data.
+        """Build a solution, recomputing from the data what can be recomputed.
 
         Args:
             data: the equations at this state.
@@ -261,13 +261,13 @@ class Solution:
             input: u, shape (nu,) or (0,).
             acceleration: a, shape (nv,).
             reactions: μ, shape (k,).
-            pivots: relative ones, shape (m,).
-            ideal: whether the force is Θᵀλ; else it is B u.
-            unique: whether λ of each row is the only one, shape (m,).
-            status: what was found.
-            message: what is said of it.
+            pivots: relative pivots, shape (m,).
+            ideal: True if the force is Θᵀλ, False if it is B u.
+            unique: True if λ of a row is unique, shape (m,).
+            status: status of the solution.
+            message: message of the status.
         """
-        # Of a singular state the numbers may be none; its status says so.
+        # The numbers of a singular state may be NaN, which its status reports.
         with np.errstate(invalid="ignore", over="ignore"):
             applied = data.rows.T @ multipliers if ideal else data.inputs @ input
             residuals, power = Residuals.of(data, acceleration, applied, reactions), float(applied @ v)
@@ -294,13 +294,13 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """By how much numbers miss the equations that they are to solve; see :class:`Solution`.
+    """Residuals of the equations of a program; see :class:`Solution`.
 
     Attributes:
-        motion: of M a + h = R + Aᵀμ, shape (nv,).
-        program: of Θ a = β, shape (m,).
-        natural: of A a = b, shape (k,).
-        relative: the largest of all components, each divided by the sizes of what it is made of.
+        motion: residual of M a + h = R + Aᵀμ, shape (nv,).
+        program: residual of Θ a = β, shape (m,).
+        natural: residual of A a = b, shape (k,).
+        relative: the largest of all components, each divided by the size of its terms.
     """
 
     motion: Array
@@ -310,10 +310,10 @@ class Residuals:
 
     @classmethod
     def of(cls, data: ProgramData, a: Array, force: Array, mu: Array) -> Residuals:
-        """Residuals of a motion.
+        """Compute the residuals of a motion.
 
         Args:
-            data: the equations.
+            data: the equations at this state.
             a: accelerations, shape (nv,).
             force: R or B u, shape (nv,).
             mu: reactions, shape (k,).
@@ -329,5 +329,5 @@ class Residuals:
 
 
 def _share(missed: Array, size: ArrayLike) -> float:
-    """Largest |missed| as a share of its size, or of one unit where that is less."""
+    """Return the largest |missed| as a share of its size, or of one unit if that is less."""
     return float((np.abs(missed) / np.maximum(size, 1.0)).max(initial=0.0))

@@ -29,13 +29,13 @@ from .parameter_estimate import ParameterEstimate, UnknownParameters
 
 @dataclass(frozen=True, eq=False)
 class ReferenceVelocity:
-    """v_r with A v_r = b′ and Θ v_r = w − k y, and what follows from it.
+    """v_r with A v_r = b′ and Θ v_r = w − k y, and its rate.
 
     Attributes:
         velocity: v_r(t, q), shape (nv,).
-        acceleration: its rate along the motion, shape (nv,).
-        pivots: of the program's rows, shape (m,): zero where one depends on natural ones or those before it.
-        relative_pivots: the same relative to the largest row of the same constraint, shape (m,).
+        acceleration: rate of v_r along the motion, shape (nv,).
+        pivots: pivots of the program's rows, shape (m,): zero where one depends on natural or earlier ones.
+        relative_pivots: pivots relative to the largest row of the same constraint, shape (m,).
     """
 
     velocity: ca.SX
@@ -45,24 +45,24 @@ class ReferenceVelocity:
 
     @classmethod
     def of(cls, program: Program, rate: ca.SX, null: ca.SX) -> ReferenceVelocity:
-        """Velocities of rows of order 0 and of order 1 linear in the velocities.
+        """Solve rows of order 0, and of order 1 linear in the velocities, for v_r.
 
         A row of order 0 gives φ_q N v_r = −φ_t − k φ, one of order 1 ψ = Θ v − w gives Θ v_r = w. With s = v − v_r then
-        Θ s = ẏ + k y, or y′. Of all such v_r it is the nearest to z, in the units of v.
+        Θ s = ẏ + k y, or y′. Of all such v_r the one nearest to z is used, in the units of v.
 
         Args:
-            program: the rows.
+            program: the program.
             rate: k [1/s].
-            null: z in t, q and parameters, shape (nv,).
+            null: z, an expression in t, q and parameters, shape (nv,).
 
         Raises:
             ModelError: for rows of order 2, rows nonlinear in v, or rows with a condition.
         """
         robot = program.robot
         natural = [_row(robot, constraint, constraint.name, ca.SX(0), "natural ") for constraint in robot.natural]
-        wanted = [_row(robot, constraint, constraint.name, rate, "") for constraint in program.constraints]
-        rows = ca.vertcat(ca.SX(0, robot.coordinates.nv), *(theta for theta, _ in (*natural, *wanted)))
-        right = ca.vertcat(ca.SX(0, 1), *(w for _, w in (*natural, *wanted)))
+        desired = [_row(robot, constraint, constraint.name, rate, "") for constraint in program.constraints]
+        rows = ca.vertcat(ca.SX(0, robot.coordinates.nv), *(theta for theta, _ in (*natural, *desired)))
+        right = ca.vertcat(ca.SX(0, 1), *(w for _, w in (*natural, *desired)))
         K = rows @ rows.T
         factor = Ldl.of(K)
         velocity = ca.densify(null + rows.T @ factor.solve(right - rows @ null))
@@ -79,25 +79,23 @@ class ReferenceVelocity:
 
 
 def _row(robot: Robot, constraint: Constraint, name: str, rate: ca.SX, kind: str) -> tuple[ca.SX, ca.SX]:
-    """Θ and w − k y of one constraint."""
+    """Return Θ and w − k y of one constraint."""
     c = robot.coordinates
     if constraint.when is not None:
         raise ModelError(
-            f"{kind}constraint {name!r} is on only at times; velocities that a program asks for must not jump: use a "
-            "ProgramController, or a controller for each phase"
+            f"{kind}constraint {name!r} is on only at times, but the velocities of an adaptive program must not jump: "
+            "use a ProgramController, or a controller for each phase"
         )
     if constraint.order == 2:
         raise ModelError(
-            f"{kind}constraint {name!r} has order 2: it says nothing of velocities. Write it as a relation of "
-            "velocities (order 1) or places (order 0)"
+            f"{kind}constraint {name!r} has order 2 and does not constrain velocities: write it as a relation of "
+            "velocities (order 1) or positions (order 0)"
         )
     residual = ca.densify(constraint.residual(c))
     velocity_level = residual if constraint.order == 1 else c.rate(residual)
     theta = ca.jacobian(velocity_level, c.v)
     if ca.depends_on(theta, c.v):
-        raise ModelError(
-            f"{kind}constraint {name!r} is not linear in the velocities, so that it does not say which they must be"
-        )
+        raise ModelError(f"{kind}constraint {name!r} must be linear in the velocities")
     w = -ca.substitute(velocity_level, c.v, ca.SX.zeros(c.nv))
     return ca.densify(theta), ca.densify(w if constraint.order == 1 else w - rate * residual)
 
@@ -112,22 +110,22 @@ class AdaptiveProgramController(Controller):
     Θ v_r = w − k y, and natural constraints, and Y π = M v̇_r + C v_r + (h − C v). The estimates stay in their bounds.
 
     *Condition.* Parameters that enter M a + h linearly and lie within their bounds; as many independent inputs as
-    degrees of freedom; κ, k, Γ > 0. Then V = ½ sᵀMs + ½ π̃ᵀΓ⁻¹π̃ falls: dV/dt ≤ −κ sᵀM₀s, whatever the true values,
+    degrees of freedom; κ, k, Γ > 0. Then V = ½ sᵀMs + ½ π̃ᵀΓ⁻¹π̃ decreases: dV/dt ≤ −κ sᵀM₀s for any true values,
     hence s → 0 and with it the deviations: Θ s = ẏ + k y for rows of order 0, y′ for those of order 1. The estimates
-    come to the true values only if the motion excites them: ∫ YᵀY dt over any span of some length must be regular.
+    converge to the true values only if the motion excites them: ∫ YᵀY dt over any span of some length must be regular.
 
-    The perturbation equations of the program play no part: k and κ stand in their place. Estimates are corrected at
-    samples, by the trapezoidal rule over the last interval h, and go on at their last slope between them: what that
-    adds to V is of the order of h². Where u is held as well, as by a digital controller, it is ½ h sᵀYΓYᵀs per second,
-    and h must be so short that this is below κ sᵀM₀s.
+    The perturbation equations of the program are not used: k and κ replace them. Estimates are corrected at samples, by
+    the trapezoidal rule over the last interval h, and extrapolated by their last slope between them, which adds terms
+    of the order of h² to V. If u is constant between samples as well, as with a digital controller, the addition is
+    ½ h sᵀYΓYᵀs per second, and h must be so short that this is below κ sᵀM₀s.
 
     Attributes:
-        program: what is realised.
-        regressor: Y, and what is estimated.
+        program: the program that is realised.
+        regressor: Y, and the unknown products.
         bounds: least and greatest value of each estimate, shape (k, 2).
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.NONHOLONOMIC, Trait.OVERACTUATED, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.NONHOLONOMIC, Trait.OVERACTUATED, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,
@@ -144,31 +142,31 @@ class AdaptiveProgramController(Controller):
         """Derive the regressor and build the law.
 
         Args:
-            program: rows of order 0, or of order 1 and linear in the velocities, always on.
-            unknown: least and greatest value of each unknown parameter of the robot, by name; its value in the model
-                is where the estimate begins. M₀ is the mass matrix at that value.
+            program: program with rows of order 0, or of order 1 and linear in the velocities, always on.
+            unknown: least and greatest value of each unknown parameter of the robot, by name; the estimate starts at
+                its value in the model. M₀ is the mass matrix at that value.
             rate: k, with which deviations of rows of order 0 decay once s = 0 [1/s].
-            damping: κ, with which s decays once the estimates are right [1/s]; ``rate`` if not given: two poles there.
-            adaptation: γ, with Γ_ii = γ times the square of the width of the bounds [1/J]. If not given such that
-                adaptation is about as fast as s: κ² over the largest trace of M⁻¹ Y W² Yᵀ, W the widths, in a few
-                places.
-            null_velocity: velocities that v_r is nearest to of all that obey the program, an expression in t, q and
-                parameters, shape (nv,); zero if not given.
-            products: True to take products such as m·c² for unknowns of their own.
-            tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
-                relative to the largest row of its constraint, is not above this.
+            damping: κ, with which s decays once the estimates are right [1/s]; ``rate`` if not given: a double pole.
+            adaptation: γ, with Γ_ii = γ times the square of the width of the bounds [1/J]. If not given, such that
+                adaptation is about as fast as s: κ² over the largest trace of M⁻¹ Y W² Yᵀ, W the widths, at a few
+                states.
+            null_velocity: velocities that v_r is to be nearest to, of all that satisfy the program, an expression in t,
+                q and parameters, shape (nv,); zero if not given.
+            products: True to treat products such as m·c² as separate unknowns.
+            tolerance: a row counts as dependent when its squared remainder outside earlier rows, relative to the
+                largest row of its constraint, is not above this.
 
         Raises:
-            ModelError: for a robot that is not served, a row without a velocity of its own, a parameter that does not
-                enter linearly (named), bounds that are none or leave out the model's value, or a gain that is not
-                positive.
+            ModelError: for a robot that is not supported, a row that does not determine velocities, a parameter that
+                does not enter linearly (named), invalid bounds or bounds that exclude the model's value, or a gain that
+                is not positive.
             ParameterError: for an unknown name.
         """
         if not isinstance(program, Program):
-            raise ModelError(f"an AdaptiveProgramController realises a Program, got {type(program).__name__}")
+            raise ModelError(f"AdaptiveProgramController requires a Program, got {type(program).__name__}")
         if not isinstance(unknown, Mapping):
             raise ModelError(
-                f"unknown gives the least and the greatest value of each parameter by its name, such as "
+                f"unknown must map the name of each parameter to its least and greatest value, such as "
                 f"{{'m2': (0.5, 5.0)}}, got {unknown!r}"
             )
         robot = program.robot
@@ -180,8 +178,8 @@ class AdaptiveProgramController(Controller):
         own = Parameters.declare(gains, "adaptive", ranges=dict.fromkeys(gains, Range.POSITIVE))
         null = self._null(null_velocity)
         self._motion = ReferenceVelocity.of(program, own["adaptive.rate"], null)
-        wanted = self._motion
-        self.regressor = Regressor.of(robot, unknown, wanted.velocity, wanted.acceleration, products=products)
+        desired = self._motion
+        self.regressor = Regressor.of(robot, unknown, desired.velocity, desired.acceleration, products=products)
         self._unknown = UnknownParameters.of(self.regressor.products, unknown, robot.nominal)
         self.bounds = self._unknown.bounds
         if adaptation is None:
@@ -193,21 +191,21 @@ class AdaptiveProgramController(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why it cannot drive a robot, as the end of a sentence; empty if it can.
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        if reason := super().refusal(robot):
+        if reason := super().unsupported_reason(robot):
             return reason
         if robot.redundant == "least-norm":
-            return "natural constraints of the robot depend on each other, for which it is not made"
+            return "natural constraints of the robot depend on each other, which this law does not support"
         return ""
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Those of the program."""
+        """Constraints of the program."""
         return self.program.constraints
 
     @property
@@ -223,24 +221,24 @@ class AdaptiveProgramController(Controller):
     @property
     def estimates(self) -> Mapping[str, float]:
         """π̂ by name, as of the last sample; the model's values before the first."""
-        return dict(zip(self.regressor.names, self._remembered.values.tolist(), strict=True))
+        return dict(zip(self.regressor.names, self._estimate.values.tolist(), strict=True))
 
     def reset(self) -> None:
-        """Begin again with the model's values."""
+        """Reset the estimates to the model's values."""
         numbers = self.parameters.values()
         self.memory = ParameterEstimate(
             None, self._unknown.first(self.parameters.names, numbers), np.zeros(len(self.regressor.products))
         )
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Adapt: the estimates change by the mean of −Γ Yᵀs at this and the last sample, and stay in their bounds."""
+        """Adapt the estimates by the mean of −Γ Yᵀs at this and the last sample, within their bounds."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._remembered
+        memory = self._estimate
         first = self._unknown.first(self.parameters.names, numbers) if memory.time is None else memory.values
-        _, relative, _, told, _ = map(np.atleast_1d, self._tick(time, q, v, numbers, first))
-        slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * told, dtype=np.float64)
+        _, relative, _, correlation, _ = map(np.atleast_1d, self._tick(time, q, v, numbers, first))
+        slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * correlation, dtype=np.float64)
         if tick_status(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
-            # At a place that is singular nothing is learnt; control says what is wrong.
+            # No adaptation at a singular state; control raises the error.
             slope = np.zeros_like(slope)
         values = first
         if memory.time is not None and time > memory.time:
@@ -249,25 +247,25 @@ class AdaptiveProgramController(Controller):
         self.memory = ParameterEstimate(time, np.array(values), slope)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The input u, shape (nu,), with the estimates as of the last sample.
+        """Return the input u, shape (nu,), with the estimates of the last sample.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector; those that are unknown say where the
-                estimates begin.
+            p: parameters: nominal, overridden by name, or the whole vector; unknown ones are the initial estimates.
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state, or the inputs do not reach all that is free.
+            SingularProgramError: if rows are dependent at this state, or the inputs do not reach all degrees of
+                freedom.
             NotFiniteError: if the output is not finite although the rows are independent.
         """
         output, relative, *_ = self._evaluate(t, q, v, p)
         status = tick_status(bool(np.isfinite(output).all()), relative, self._tolerance)
         if status is Status.SINGULAR:
-            said = describe_dependent_row(self.program.rows, relative)
-            raise SingularProgramError(f"at t = {float(t):g}: {said} {status.sentence}")
+            row = describe_dependent_row(self.program.rows, relative)
+            raise SingularProgramError(f"at t = {float(t):g}: {row} {status.sentence}")
         if status is not Status.OK:
             raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
         return output
@@ -275,7 +273,7 @@ class AdaptiveProgramController(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """Output and pivots; singular rows are shown by the pivots."""
+        """Return output and pivots; singular rows are reported by the pivots."""
         output, relative, pivots, *_ = self._evaluate(t, q, v, p)
         return Observation(output, pivots, relative, np.zeros(0))
 
@@ -287,12 +285,12 @@ class AdaptiveProgramController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """Deviation of the program's rows."""
+        """Return the deviation of the program's rows."""
         vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p))[0])
 
     def sliding(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The vector s = v − v_r, shape (nv,), that the law brings to zero.
+        """Return s = v − v_r, shape (nv,), which the law drives to zero.
 
         Args:
             t: time [s].
@@ -303,13 +301,13 @@ class AdaptiveProgramController(Controller):
         return self._evaluate(t, q, v, p)[4]
 
     @property
-    def _remembered(self) -> ParameterEstimate:
+    def _estimate(self) -> ParameterEstimate:
         assert isinstance(self.memory, ParameterEstimate)
         return self.memory
 
     def _evaluate(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None) -> list[Array]:
         time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._remembered
+        memory = self._estimate
         if memory.time is None:
             values = self._unknown.first(self.parameters.names, numbers)
         else:
@@ -324,7 +322,7 @@ class AdaptiveProgramController(Controller):
             raise ModelError(f"null_velocity must be a column of {robot.coordinates.nv} SX expressions, got {given!r}")
         robot.require_own_symbols("null_velocity", given, self.program.parameters)
         if ca.depends_on(given, ca.vertcat(robot.v, robot.u, robot.coordinates.a)):
-            raise ModelError("null_velocity is a function of time, coordinates and parameters alone")
+            raise ModelError("null_velocity must be an expression in time, coordinates and parameters only")
         return ca.densify(given)
 
     def _rule(self, parameters: Parameters, damping: float) -> float:

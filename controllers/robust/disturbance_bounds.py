@@ -28,13 +28,13 @@ def row_disturbance(
     t: float = 0.0,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> Array:
-    """Largest |δ| that forces within bounds make in Θ a = β + δ at one state: δ_i = Σ_j |Θ M̂|_ij d_j, shape (m,).
+    """Return the largest |δ| in Θ a = β + δ by forces within bounds: δ_i = Σ_j |Θ M̂|_ij d_j, shape (m,), at one state.
 
     M̂ is the mobility, M⁻¹ where there are no natural constraints. The bound is reached by the force whose components
-    have the signs of that row. It is what the gain of :class:`~erugin.constraints.Sliding` must exceed.
+    have the signs of that row. The gain of :class:`~erugin.constraints.Sliding` must exceed it.
 
     Args:
-        program: whose rows.
+        program: the program.
         force: d, the largest modulus of each unknown generalized force, shape (nv,) [N m or N].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,); zero if not given.
@@ -43,15 +43,15 @@ def row_disturbance(
 
     Raises:
         ShapeError: for a wrong shape or a number that is not finite.
-        ModelError: for a negative bound, or no program.
+        ModelError: for a negative bound, or if ``program`` is not a Program.
         NotFiniteError: if the mobility is not finite at this state.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"row_disturbance tells of the rows of a Program, got {type(program).__name__}")
+        raise ModelError(f"row_disturbance requires a Program, got {type(program).__name__}")
     robot, c = program.robot, program.robot.coordinates
     bound = vector("force", force, c.nv)
     if (bound < 0.0).any():
-        raise ModelError(f"force is the largest modulus of each, not negative; got {bound}")
+        raise ModelError(f"force must be the largest modulus of each generalized force, not negative, got {bound}")
     reach = robot.mobility(program.theta.T)[0].T
     symbols = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols}
     kernel = Kernel("row_disturbance", symbols, {"reach": reach}, compiled=False)
@@ -60,20 +60,20 @@ def row_disturbance(
     largest = np.asarray(np.abs(np.reshape(value, (-1, c.nv))) @ bound, dtype=np.float64)
     if not np.isfinite(largest).all():
         raise NotFiniteError(
-            f"what forces do to the rows is not finite at q = {np.asarray(q)}: the mass matrix is singular there, or "
-            "natural constraints depend on each other; take a place nearby"
+            f"the effect of forces on the rows is not finite at q = {np.asarray(q)}: the mass matrix is singular "
+            "there, or natural constraints depend on each other; use a position nearby"
         )
     return largest
 
 
 def ultimate_bound(perturbation: Perturbation, disturbance: float) -> float:
-    """Largest |y| (|y′| for order 1) in the end, whatever δ(t) with |δ| ≤ D: D ∫|g| dt, g the impulse response.
+    """Return the ultimate bound of |y| (|y′| for order 1) for any |δ(t)| ≤ D: D ∫|g| dt, g the impulse response.
 
-    It is sharp: δ(t) = ±D with the sign of g, run backwards, comes as near as one likes. ÿ + c ẏ + k y = δ gives D/k
-    if it does not oscillate, else (D/k) coth(π ζ / (2 √(1 − ζ²))) with ζ = c/(2 √k); ẏ′ + k y′ = δ gives D/k.
+    It is sharp: δ(t) = ±D with the sign of g, reversed in time, comes arbitrarily close. For ÿ + c ẏ + k y = δ it is
+    D/k without oscillation, else (D/k) coth(π ζ / (2 √(1 − ζ²))) with ζ = c/(2 √k); for ẏ′ + k y′ = δ it is D/k.
 
     Args:
-        perturbation: a linear equation that treats each row alone, such as Baumgarte or FirstOrder.
+        perturbation: a linear equation of each row separately, such as Baumgarte or FirstOrder.
         disturbance: D, in the unit of ÿ or ẏ′.
 
     Raises:
@@ -81,14 +81,14 @@ def ultimate_bound(perturbation: Perturbation, disturbance: float) -> float:
     """
     D = not_negative("disturbance", disturbance)
     if not isinstance(perturbation, Perturbation):
-        raise ModelError(f"linear_bound is that of a perturbation equation, got {type(perturbation).__name__}")
+        raise ModelError(f"ultimate_bound requires a perturbation equation, got {type(perturbation).__name__}")
     if perturbation.order not in (0, 1) or (perturbation.required_rows or 1) != 1:
-        raise ModelError(f"{perturbation} is no equation of one row with an impulse response")
+        raise ModelError(f"ultimate_bound requires an equation of order 0 or 1 for single rows, got {perturbation}")
     flow = Flow.of(perturbation)
     jacobian = ca.jacobian(flow.derivative, flow.state)
     if ca.depends_on(jacobian, ca.vertcat(flow.state, flow.time)):
         raise ModelError(
-            f"{perturbation} is not linear with constant coefficients; Sliding has a bound of its own, ultimate_bound"
+            f"{perturbation} is not linear with constant coefficients; for Sliding use its method ultimate_bound"
         )
     A = perturbation.state_matrix()
     if perturbation.order == 1:

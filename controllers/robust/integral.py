@@ -29,15 +29,15 @@ Array = NDArray[np.float64]
 
 
 def extended(matrix: ca.SX, order: int, gain: ca.SX) -> ca.SX:
-    """State matrix of a perturbation equation with −k_i ∫y dt on its right side.
+    """Return the state matrix of a perturbation equation with −k_i ∫y dt on its right side.
 
     Args:
-        matrix: A of the equation alone, of x = (y, ẏ) for order 0 and x = y′ for order 1.
+        matrix: A of the equation without integral, for x = (y, ẏ) of order 0 and x = y′ of order 1.
         order: 0 or 1.
         gain: k_i.
 
     Returns:
-        That of (x, ∫y dt).
+        The state matrix for (x, ∫y dt).
     """
     n = matrix.size1()
     m = n // (2 - order)
@@ -48,14 +48,14 @@ def extended(matrix: ca.SX, order: int, gain: ca.SX) -> ca.SX:
 
 
 def stable_integral_gain(label: str, equation: Perturbation, gain: float | None, *, bounded: bool) -> float:
-    """k_i with which the equation is stable, the default if none is given.
+    """Check that k_i makes the equation stable and return it; return the default for None.
 
     Args:
-        label: of the constraint, for messages.
-        equation: of order 0 or 1.
+        label: name of the constraint, for messages.
+        equation: perturbation equation of order 0 or 1.
         gain: k_i; None for 4r³/27 (order 0) or r²/4 (order 1), r the decay rate of the equation without integral.
-        bounded: whether the pull of the integral has a bound, without which an equation that is not linear, although
-            stable near zero, may diverge from afar.
+        bounded: True if the term of the integral is bounded; without a bound a nonlinear equation that is stable near
+            zero may diverge far from it.
 
     Raises:
         ModelError: if an eigenvalue with this gain has no negative real part, the equation changes with time, or it is
@@ -67,13 +67,13 @@ def stable_integral_gain(label: str, equation: Perturbation, gain: float | None,
     slope = ca.jacobian(flow.derivative, flow.state)
     if ca.depends_on(ca.vertcat(ca.vec(slope), flow.derivative), flow.time):
         raise ModelError(
-            f"the perturbation equation of {label!r} changes with time, so that no eigenvalues tell whether it is "
-            "stable with an integral: take one with constant gains, such as Baumgarte or FirstOrder"
+            f"the perturbation equation of {label!r} depends on time, so its stability with an integral cannot be "
+            "checked by eigenvalues: use one with constant gains, such as Baumgarte or FirstOrder"
         )
     if ca.depends_on(slope, flow.state) and (gain is None or not bounded):
         raise ModelError(
-            f"the perturbation equation of {label!r} is not linear, and its eigenvalues promise nothing far from zero: "
-            f"give both a gain={{{label!r}: …}} and a bound={{{label!r}: …}} below what its pull can be"
+            f"the perturbation equation of {label!r} is not linear, so eigenvalues prove stability near zero only: "
+            f"give both gain={{{label!r}: …}} and bound={{{label!r}: …}}, below what the equation can counteract"
         )
     matrix = equation.state_matrix()
     if gain is None:
@@ -88,12 +88,12 @@ def stable_integral_gain(label: str, equation: Perturbation, gain: float | None,
     if _of_one_row(matrix, equation.order):
         c, k = -float(matrix[1, 1]), -float(matrix[1, 0])
         raise ModelError(
-            f"integral action on {label!r} is unstable: s³ + {c:g} s² + {k:g} s + k_i asks for 0 < k_i < {c * k:g} "
-            f"(Routh), got k_i = {gain:g}, with the eigenvalues {found}. Take a smaller gain, or a faster equation"
+            f"integral action on {label!r} is unstable: s³ + {c:g} s² + {k:g} s + k_i requires 0 < k_i < {c * k:g} "
+            f"(Routh), got k_i = {gain:g}, with the eigenvalues {found}. Use a smaller gain, or a faster equation"
         )
     raise ModelError(
         f"integral action on {label!r} is unstable with k_i = {gain:g}: the eigenvalues of its equation are {found}; "
-        "every real part must be negative. Take a smaller gain, or a faster equation"
+        "every real part must be negative. Use a smaller gain, or a faster equation"
     )
 
 
@@ -102,7 +102,7 @@ def _of_one_row(matrix: Array, order: int) -> bool:
 
 
 def _routh(matrix: Array, order: int, gain: float) -> bool:
-    """Routh's condition where the equation has one row; true where it has more, which the eigenvalues judge."""
+    """True if Routh's condition holds for an equation of one row; True for others, which the eigenvalues decide."""
     return not _of_one_row(matrix, order) or bool(gain < matrix[1, 1] * matrix[1, 0])
 
 
@@ -111,14 +111,15 @@ ByConstraint = float | Mapping[str, float] | None
 
 @dataclass(frozen=True, eq=False)
 class IntegralMemory:
-    """What integral action remembers.
+    """Memory of integral action.
 
     Attributes:
-        time: of the last sample [s]; None before the first.
+        time: time of the last sample [s]; None before the first.
         deviation: y or y′ at the last sample, shape (m,); zero for a row that was off.
         values: ∫ y dt, shape (m,).
-        slope: with which it goes on, shape (m,): the deviation, zero where the integral must not grow.
-        inner: what the program's own controller remembers.
+        slope: rate of ``values`` until the next sample, shape (m,): the deviation, zero where the integral must not
+            grow.
+        inner: memory of the inner ProgramController.
     """
 
     time: float | None
@@ -141,23 +142,23 @@ class IntegralProgramController(Controller):
 
     *Condition.* The equation with the integral is stable: s³ + 2α s² + β² s + k_i after Baumgarte's equation, which by
     Routh means 0 < k_i < 2α β², and s² + k s + k_i after a rate k of order 1, which any k_i > 0 does. In general every
-    eigenvalue of its linearization must have a negative real part. A gain for which that fails is refused. Of an
-    equation that is not linear this holds near zero alone: it needs a ``gain`` and a ``bound`` that are said, the bound
-    below what the equation itself can pull with. One that changes with time is refused.
+    eigenvalue of its linearization must have a negative real part. A gain that violates this raises ModelError. For a
+    nonlinear equation the condition holds near zero only: it requires an explicit ``gain`` and a ``bound`` below what
+    the equation itself can counteract. An equation that depends on time raises ModelError.
 
-    *Windup.* The integral of a row stops where k_i |∫y dt| reaches ``bound``, and it does not grow while limits leave
-    no room for the program, or an input is held (status LIMITED or HELD). A row that is off is not integrated.
+    *Windup.* The integral of a row stops where k_i |∫y dt| reaches ``bound``, and it does not grow while limits prevent
+    the program, or an input is held (status LIMITED or HELD). A row that is off is not integrated.
 
-    The integral is corrected at samples, by the trapezoidal rule over the last interval, and goes on with the last
-    deviation between them: an error of the second order in the interval. Where u is held as well, as by a digital
-    controller, it lags by half of one.
+    The integral is corrected at samples, by the trapezoidal rule over the last interval, and extrapolated by the last
+    deviation between them, with an error of second order in the interval. If u is constant between samples as well, as
+    with a digital controller, it lags by half an interval.
 
     Attributes:
-        program: what is realised, without the integrals.
-        realization: how R becomes real.
+        program: the program that is realised, without the integrals.
+        realization: realisation of R: ideal, actuated or bounded.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -165,37 +166,37 @@ class IntegralProgramController(Controller):
         *,
         gain: ByConstraint = None,
         bound: ByConstraint = None,
-        **options: Any,  # noqa: ANN401 - what ProgramController takes, which checks them
+        **options: Any,  # noqa: ANN401 - options of ProgramController, which checks them
     ) -> None:
         """Build the law.
 
         Args:
-            program: rows of orders 0 and 1.
+            program: program with rows of orders 0 and 1.
             gain: k_i, for all constraints or by the name of each [1/s³ for order 0, 1/s² for order 1]. If not given,
                 from the decay rate r of a linear equation without integral 4r³/27 or r²/4: the largest for which,
                 from critical damping, no pole oscillates. Each is a parameter ``constraint.integral``.
-            bound: largest k_i |∫y dt| of each row, in the unit of ÿ or ẏ′, likewise; none if not given.
-            **options: of :class:`~erugin.controllers.ProgramController`, such as ``realization="actuated"``.
+            bound: largest k_i |∫y dt| of each row, in the unit of ÿ or ẏ′, for all constraints or by name; unbounded if
+                not given.
+            **options: options of :class:`~erugin.controllers.ProgramController`, such as ``realization="actuated"``.
 
         Raises:
-            ModelError: for a row of order 2, an unknown constraint, a gain with which the equation is not stable, with
-                the numbers of the condition, or an equation that is not linear or changes with time, as said above; and
-                what ProgramController raises.
+            ModelError: for a row of order 2, an unknown constraint, a gain with which the equation is not stable, a
+                nonlinear equation without gain and bound, or one that depends on time; and as for ProgramController.
         """
         if not isinstance(program, Program):
-            raise ModelError(f"an IntegralProgramController realises a Program, got {type(program).__name__}")
+            raise ModelError(f"IntegralProgramController requires a Program, got {type(program).__name__}")
         self.program, self.robot = program, program.robot
         labels = tuple(label for label, _ in program.linearizations)
         for label, constraint in zip(labels, program.constraints, strict=True):
             if constraint.order == 2:
                 raise ModelError(
-                    f"constraint {label!r} has order 2: its deviation vanishes at once and has no integral to feed "
-                    "back. Write it as a relation of velocities (order 1) or places (order 0)"
+                    f"constraint {label!r} has order 2, so its deviation vanishes and has no integral to feed back: "
+                    "write it as a relation of velocities (order 1) or positions (order 0)"
                 )
-        wanted, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
+        desired, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
         gains = {
             f"{label}.integral": stable_integral_gain(
-                label, constraint.perturbation, wanted[label], bounded=bounds[label] is not None
+                label, constraint.perturbation, desired[label], bounded=bounds[label] is not None
             )
             for label, constraint in zip(labels, program.constraints, strict=True)
         }
@@ -219,7 +220,7 @@ class IntegralProgramController(Controller):
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Those of the program."""
+        """Constraints of the program."""
         return self.program.constraints
 
     @property
@@ -229,7 +230,7 @@ class IntegralProgramController(Controller):
 
     @property
     def switches(self) -> bool:
-        """Whether rows are on at times only."""
+        """True if some rows are on only at times."""
         return self._inner.switches
 
     @property
@@ -247,16 +248,16 @@ class IntegralProgramController(Controller):
 
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
-        """Of the program's constraints, each with its integral."""
+        """State matrix of each constraint's perturbation equation with its integral, by name."""
         return self._linearizations
 
     @property
     def integrals(self) -> Mapping[str, float]:
-        """∫y dt of each row, as of the last sample."""
-        return dict(zip(self.program.rows, self._remembered.values.tolist(), strict=True))
+        """∫y dt of each row at the last sample."""
+        return dict(zip(self.program.rows, self._integral_memory.values.tolist(), strict=True))
 
     def reset(self) -> None:
-        """Put the integrals at zero."""
+        """Reset the integrals to zero."""
         self._inner.reset()
         nothing = np.zeros(len(self.program.rows))
         self.memory = IntegralMemory(None, nothing, nothing.copy(), nothing.copy(), self._inner.memory)
@@ -264,19 +265,19 @@ class IntegralProgramController(Controller):
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Integrate over the interval since the last sample."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._remembered
+        memory = self._integral_memory
         inner, whole = self._restored(numbers, time)
         try:
             y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
         except NotFiniteError:
-            # Nothing is integrated; control says what is wrong.
+            # Nothing is integrated; control raises the error.
             y = np.zeros(len(memory.values))
         room = True
         if inner.law is None or inner.switches:
-            told = inner.observe(time, q, v, whole)
-            room = told.status is Status.OK
-            if told.active.size:
-                y = np.where(told.active > 0.0, y, 0.0)
+            observation = inner.observe(time, q, v, whole)
+            room = observation.status is Status.OK
+            if observation.active.size:
+                y = np.where(observation.active > 0.0, y, 0.0)
         values = memory.values
         if memory.time is not None and time > memory.time:
             change = (time - memory.time) * (memory.deviation + y) / 2.0
@@ -285,12 +286,12 @@ class IntegralProgramController(Controller):
                 moved = np.clip(moved, np.minimum(values, 0.0), np.maximum(values, 0.0))
             values = self._within(moved, numbers)
         slope = np.where(room | (values * y < 0.0), y, 0.0)
-        # What the inner controller remembers of this sample is what it does with the integral as it is now.
+        # The inner controller records this sample with the present integral.
         inner.advance(time, q, v, np.concatenate([numbers, values]))
         self.memory = IntegralMemory(time, y.copy(), values.copy(), slope, inner.memory)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The input u, shape (nu,), or the force R, shape (nv,), when ideal, with the integrals of the last sample.
+        """Return the input u, shape (nu,), or R, shape (nv,), when ideal, with the integrals of the last sample.
 
         Args:
             t: time [s].
@@ -299,7 +300,7 @@ class IntegralProgramController(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: what :meth:`erugin.controllers.ProgramController.control` raises.
+            EruginError: as :meth:`erugin.controllers.ProgramController.control`.
         """
         time, q, v, numbers = self.arguments(t, q, v, p)
         inner, whole = self._restored(numbers, time)
@@ -308,7 +309,7 @@ class IntegralProgramController(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """What the program's own controller says, with the integrals of the last sample."""
+        """Return the observation of the inner controller, with the integrals of the last sample."""
         time, q, v, numbers = self.arguments(t, q, v, p)
         inner, whole = self._restored(numbers, time)
         return inner.observe(time, q, v, whole)
@@ -321,12 +322,12 @@ class IntegralProgramController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """Deviation of the program's rows."""
+        """Return the deviation of the program's rows."""
         time, q, v, numbers = self.arguments(t, q, v, p)
         return self._inner.deviation(time, q, v, a, self._whole(numbers))
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
-        """Everything about one state, with the integrals of the last sample.
+        """Solve for all unknowns at one state, with the integrals of the last sample.
 
         Args:
             t: time [s].
@@ -338,24 +339,24 @@ class IntegralProgramController(Controller):
         inner, whole = self._restored(numbers, time)
         return inner.solve(time, q, v, whole)
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Of the program with what the integrals add."""
+        """Return status and message of the program with the integrals."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        return self._inner.verdict(time, q, v, self._whole(numbers, time))
+        return self._inner.diagnose(time, q, v, self._whole(numbers, time))
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why it cannot drive a robot: for no reason that ProgramController has not.
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason of ProgramController why it cannot drive a robot; empty if it can.
 
         Args:
             robot: the model.
         """
-        return ProgramController.refusal(robot)
+        return ProgramController.unsupported_reason(robot)
 
     @property
-    def _remembered(self) -> IntegralMemory:
+    def _integral_memory(self) -> IntegralMemory:
         assert isinstance(self.memory, IntegralMemory)
         return self.memory
 
@@ -365,16 +366,16 @@ class IntegralProgramController(Controller):
         return np.clip(values, -room, room)
 
     def _whole(self, numbers: Array, time: float | None = None) -> Array:
-        """Parameters of the inner controller at a time, by default that of the last sample."""
-        memory = self._remembered
+        """Return the parameters of the inner controller at a time, by default that of the last sample."""
+        memory = self._integral_memory
         values = memory.values
         if time is not None and memory.time is not None and time > memory.time:
             values = self._within(values + (time - memory.time) * memory.slope, numbers)
         return np.concatenate([numbers, values])
 
     def _restored(self, numbers: Array, time: float | None = None) -> tuple[ProgramController, Array]:
-        """The inner controller with its memory as it was, and its parameters with the integrals."""
-        self._inner.memory = self._remembered.inner
+        """Return the inner controller with its memory restored, and its parameters with the integrals."""
+        self._inner.memory = self._integral_memory.inner
         return self._inner, self._whole(numbers, time)
 
 

@@ -17,10 +17,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ParameterEstimate:
-    """What an adaptive law remembers.
+    """Memory of an adaptive law.
 
     Attributes:
-        time: of the last sample [s]; None before the first.
+        time: time of the last sample [s]; None before the first.
         values: π̂, shape (k,).
         slope: −Γ Yᵀs at the last sample, shape (k,).
     """
@@ -37,7 +37,7 @@ class ParameterEstimate:
 
 @dataclass(frozen=True, eq=False)
 class UnknownParameters:
-    """What is estimated.
+    """The unknown parameters and their bounds.
 
     Attributes:
         products: parameters of a robot, or products of them, k of them.
@@ -56,15 +56,15 @@ class UnknownParameters:
         unknown: Mapping[str, tuple[float, float]],
         nominal: Mapping[str, float],
     ) -> UnknownParameters:
-        """With bounds that were checked.
+        """Check the bounds and build the estimates.
 
         Args:
-            products: what is estimated.
+            products: the products that are estimated.
             unknown: least and greatest value of each parameter.
-            nominal: values of the model, where estimates begin.
+            nominal: values of the model, at which estimates start.
 
         Raises:
-            ModelError: for bounds that are none, or leave out the model's value.
+            ModelError: for invalid bounds, or bounds that exclude the model's value.
         """
         limits = {name: _bounds(name, pair, nominal.get(name)) for name, pair in unknown.items()}
         bounds = np.array([product.bounds(limits) for product in products])
@@ -73,15 +73,15 @@ class UnknownParameters:
 
     @property
     def widths(self) -> Array:
-        """By how much each product may vary, shape (k,)."""
+        """Width of the bounds of each product, shape (k,)."""
         return np.asarray(self.bounds[:, 1] - self.bounds[:, 0], dtype=np.float64)
 
     def first(self, names: Sequence[str], numbers: Array) -> Array:
-        """Where the estimates begin, shape (k,).
+        """Return the initial estimates, shape (k,).
 
         Args:
-            names: of all parameters.
-            numbers: their values.
+            names: names of all parameters.
+            numbers: values of all parameters.
 
         Raises:
             ParameterError: for a value out of its bounds.
@@ -90,14 +90,14 @@ class UnknownParameters:
         for name, value in given.items():
             low, high = self.limits[name]
             if not low <= value <= high:
-                raise ParameterError(f"{name!r} must begin within its bounds [{low:g}, {high:g}], got {value:g}")
+                raise ParameterError(f"{name!r} must start within its bounds [{low:g}, {high:g}], got {value:g}")
         return np.array([product.value(given) for product in self.products])
 
     def projected(self, values: Array) -> Array:
-        """The nearest values within the bounds, shape (k,).
+        """Return the nearest values within the bounds, shape (k,).
 
         Args:
-            values: shape (k,).
+            values: estimates, shape (k,).
         """
         return np.clip(values, self.bounds[:, 0], self.bounds[:, 1])
 
@@ -112,6 +112,6 @@ def _bounds(name: str, pair: tuple[float, float], value: float | None) -> tuple[
         raise ModelError(f"the bounds of {name!r} must be a smaller and a larger number, got {pair!r}")
     if value is not None and not low <= value <= high:
         raise ModelError(
-            f"the model's {name!r} is {value:g}, outside its bounds [{low:g}, {high:g}]: the estimate begins there"
+            f"the model's {name!r}, at which the estimate starts, is {value:g}, outside its bounds [{low:g}, {high:g}]"
         )
     return low, high

@@ -18,15 +18,14 @@ Array = NDArray[np.float64]
 
 
 def generic_pivots(values: Array, blocks: tuple[range, ...], before: Sequence[int] = ()) -> list[tuple[int, int]]:
-    """Row and column of each pivot of Gaussian elimination, as many as the rank is at the best of some places.
+    """Return row and column of each pivot of Gaussian elimination, as many as the largest rank at some states.
 
-    Of all entries that could be next the one is taken whose least size at all places is greatest, so that the choice
-    is good near all of them.
+    Each pivot is the entry whose least size at all states is greatest, so that the choice is good near all of them.
 
     Args:
-        values: a matrix at some places, shape (places, m, n); what is zero to rounding is zero.
+        values: a matrix at some states, shape (states, m, n), with exact zeros for rounding.
         blocks: for each row, the range of the rows that share its unit.
-        before: independent rows that come before all others.
+        before: independent rows that precede all others.
     """
     if not values.size:
         return []
@@ -44,7 +43,7 @@ def generic_pivots(values: Array, blocks: tuple[range, ...], before: Sequence[in
         if not (np.abs(work).max(axis=0)[free] > ZERO).any():
             break
         if size.max() <= ZERO:
-            # Nothing is a pivot everywhere: what is one somewhere still shows the rank.
+            # No entry is a pivot everywhere; one that is a pivot somewhere still shows the rank.
             size = np.where(chosen, np.abs(work).max(axis=0), -1.0)
         i, j = (int(k) for k in np.unravel_index(int(np.argmax(size)), size.shape))
         pivot = work[:, i, j]
@@ -57,11 +56,11 @@ def generic_pivots(values: Array, blocks: tuple[range, ...], before: Sequence[in
 
 
 def solve_in_order(matrix: ca.SX, right: ca.SX) -> ca.SX:
-    """x with A x = right by elimination without pivoting: the order of rows and columns was chosen before.
+    """Solve A x = right by elimination without pivoting, in the given order of rows and columns.
 
     Args:
         matrix: A, shape (n, n).
-        right: shape (n, k).
+        right: right side, shape (n, k).
     """
     n, width = matrix.size1(), right.size2()
     work = ca.horzcat(matrix, right)
@@ -79,51 +78,51 @@ def solve_in_order(matrix: ca.SX, right: ca.SX) -> ca.SX:
 
 
 START = 2.0
-"""Rate of the equations that what integrators hold at the start obeys as far as it can [1/s]."""
+"""Rate of the equations that the initial contents of integrators obey as far as possible [1/s]."""
 
 
 def extend_rows(structure: ServoStructure, A: ca.SX, b: ca.SX, pivots: list[tuple[int, int]]) -> None:
-    """Make inputs of independent rows, and put those that other rows depend on behind integrators.
+    """Turn independent rows into inputs, and put those that other rows depend on behind integrators.
 
     Args:
-        structure: is extended.
-        A: of the derivatives that inputs reach, shape (m, nu).
-        b: the rest of them, shape (m,).
+        structure: structure to extend.
+        A: matrix of the inputs in the derivatives that they reach, shape (m, nu).
+        b: terms of these derivatives without inputs, shape (m,).
         pivots: row and column of each pivot of A.
     """
     own, columns = [i for i, _ in pivots], [j for _, j in pivots]
     others = [i for i in range(len(structure.rows)) if i not in own]
-    asked = _symbols(f"d{len(structure.rows[i].chain)}_{structure.rows[i].name}" for i in own)
+    virtual = _symbols(f"d{len(structure.rows[i].chain)}_{structure.rows[i].name}" for i in own)
     square = _cut(A, own, columns)
     left = _cut(A, own, _beside(structure, columns)) @ _kept(structure, columns)
-    solved = solve_in_order(square, asked - _cut(b, own, [0]) - left)
-    # Of the others, what does not act through the new inputs is zero to rounding, and left out.
+    solved = solve_in_order(square, virtual - _cut(b, own, [0]) - left)
+    # The other rows depend on the inputs only through the new ones; the rest is rounding and omitted.
     share = solve_in_order(square.T, _cut(A, others, columns).T).T
-    rest = _cut(b, others, [0]) + share @ (asked - _cut(b, own, [0]))
+    rest = _cut(b, others, [0]) + share @ (virtual - _cut(b, own, [0]))
     sizes = structure.places.values({"share": share}, structure.extended)["share"]
     behind = [k for k in range(len(own)) if np.abs(sizes[:, :, k]).max(initial=0.0) > ZERO]
-    _replace(structure, columns, solved, asked, behind)
+    _replace(structure, columns, solved, virtual, behind)
     for k, i in enumerate(own):
         row = structure.rows[i]
         if row.first is None:
             row.first, row.turn = len(row.chain), structure.stages
-        row.asked = None if k in behind else asked[k]
+        row.next_input = None if k in behind else virtual[k]
         if k in behind:
             structure.owners.append(i)
-            row.chain.append(asked[k])
+            row.chain.append(virtual[k])
     for k, i in enumerate(others):
-        structure.rows[i].asked = None
+        structure.rows[i].next_input = None
         structure.rows[i].chain.append(ca.cse(rest[k]))
 
 
 def extend_inputs(structure: ServoStructure, A: ca.SX, b: ca.SX, numbers: Array, pivots: list[tuple[int, int]]) -> None:
-    """Put combinations of inputs behind integrators that act on rows which depend on each other.
+    """Put combinations of inputs that act on dependent rows behind integrators.
 
     Args:
-        structure: is extended.
-        A: of the derivatives that inputs reach, shape (m, nu).
-        b: the rest of them, shape (m,).
-        numbers: A at some places, shape (places, m, nu).
+        structure: structure to extend.
+        A: matrix of the inputs in the derivatives that they reach, shape (m, nu).
+        b: terms of these derivatives without inputs, shape (m,).
+        numbers: A at some states, shape (states, m, nu).
         pivots: row and column of each pivot of A.
     """
     own, columns = [i for i, _ in pivots], [j for _, j in pivots]
@@ -131,19 +130,19 @@ def extend_inputs(structure: ServoStructure, A: ca.SX, b: ca.SX, numbers: Array,
     every = list(range(len(structure.rows)))
     acting = _cut(A, every, columns)
     factor = Ldl.of(acting.T @ acting)
-    asked = _symbols(f"{structure.inputs[j].name()}_held{structure.stages}" for j in columns)
+    virtual = _symbols(f"{structure.inputs[j].name()}_held{structure.stages}" for j in columns)
     share = factor.solve(acting.T @ _cut(A, every, _beside(structure, columns)))
     behind = [k for k, j in enumerate(columns) if np.abs(numbers[:, others, j]).max(initial=0.0) > 0.0]
-    wanted = ca.vertcat(*(_starting_derivative(row.chain) for row in structure.rows))
-    begin = factor.solve(acting.T @ (wanted - b))
+    desired = ca.vertcat(*(_starting_derivative(row.chain) for row in structure.rows))
+    begin = factor.solve(acting.T @ (desired - b))
     structure.starts += [begin[k] for k in behind]
     structure.owners += [-1] * len(behind)
-    solved = asked - share @ _kept(structure, columns)
-    _replace(structure, columns, solved, asked, behind)
+    solved = virtual - share @ _kept(structure, columns)
+    _replace(structure, columns, solved, virtual, behind)
     free = [j for k, j in enumerate(columns) if k not in behind]
     for i, row in enumerate(structure.rows):
         if not numbers[:, i, free].any():
-            row.chain.append(ca.cse(b[i] + acting[i, :] @ asked))
+            row.chain.append(ca.cse(b[i] + acting[i, :] @ virtual))
 
 
 def _beside(structure: ServoStructure, columns: list[int]) -> list[int]:
@@ -154,13 +153,13 @@ def _kept(structure: ServoStructure, columns: list[int]) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *(structure.inputs[j] for j in _beside(structure, columns)))
 
 
-def _replace(structure: ServoStructure, columns: list[int], solved: ca.SX, asked: ca.SX, behind: list[int]) -> None:
-    """Old inputs become what new ones ask for; of these, those behind integrators are states now."""
-    fresh = _symbols(f"w_{asked[k].name()}" for k in behind)
-    held = ca.vertcat(ca.SX(0, 1), *(asked[k] for k in behind))
+def _replace(structure: ServoStructure, columns: list[int], solved: ca.SX, virtual: ca.SX, behind: list[int]) -> None:
+    """Express old inputs by new ones; new ones behind integrators become states."""
+    fresh = _symbols(f"w_{virtual[k].name()}" for k in behind)
+    held = ca.vertcat(ca.SX(0, 1), *(virtual[k] for k in behind))
     new = ca.vertcat(
         ca.SX(0, 1),
-        *(fresh[behind.index(k)] if k in behind else asked[k] for k in range(len(columns))),
+        *(fresh[behind.index(k)] if k in behind else virtual[k] for k in range(len(columns))),
         _kept(structure, columns),
     )
     old = ca.vertcat(*(structure.inputs[j] for j in columns))
@@ -173,7 +172,7 @@ def _replace(structure: ServoStructure, columns: list[int], solved: ca.SX, asked
 
 
 def _starting_derivative(chain: list[ca.SX]) -> ca.SX:
-    """The next derivative if (d/dt + k)ⁿ y = 0, for a k that only says where integrators start."""
+    """Return the next derivative if (d/dt + k)ⁿ y = 0, where k only affects the start of integrators."""
     gains = RowGains.of_rate("start", len(chain), START)
     return ca.substitute(gains.highest(chain), gains.parameters.symbols, ca.SX(START))
 
@@ -183,23 +182,23 @@ def _symbols(names: Iterable[str]) -> ca.SX:
 
 
 def _cut(matrix: ca.SX, rows: list[int], columns: list[int]) -> ca.SX:
-    """The entries of some rows and columns, of the shape that says so even where there are none."""
+    """Return the entries of some rows and columns, with the right shape even if it is empty."""
     if not rows or not columns:
         return ca.SX(len(rows), len(columns))
     return ca.vertcat(*(ca.horzcat(*(matrix[i, j] for j in columns)) for i in rows))
 
 
 def structural_degrees(outputs: ca.SX, state: ca.SX, drift: ca.SX, reach: ca.SX) -> tuple[int | None, ...]:
-    """The least number of derivatives after which an input may stand in each output; None if it never can.
+    """Return the least number of derivatives after which an input can appear in each output; None if it never can.
 
     It is the length of the shortest path from an input to the output in the graph in which ẋ_i depends on x_j and on
     w_k. The relative degree is never less; it is more where entries cancel.
 
     Args:
-        outputs: shape (m,).
-        state: x, symbols.
-        drift: f of ẋ = f + G w.
-        reach: G.
+        outputs: outputs, shape (m,).
+        state: symbols of x, shape (n,).
+        drift: f of ẋ = f + G w, shape (n,).
+        reach: G, shape (n, nu).
     """
     edges = set(zip(*ca.jacobian_sparsity(ca.densify(drift), state).get_triplet(), strict=True))
     level = dict.fromkeys(set(ca.sparsify(reach).sparsity().row()), 1)
@@ -217,25 +216,25 @@ def structural_degrees(outputs: ca.SX, state: ca.SX, drift: ca.SX, reach: ca.SX)
 
 
 def build_servo_structure(program: Program, places: NearbyStates, extension: Extension = "rows") -> ServoStructure:
-    """Differentiate the rows of a program, and extend it where they depend on each other.
+    """Differentiate the rows of a program, and extend it if they depend on each other.
 
     Args:
-        program: of rows of orders 0 and 1 that are always on.
-        places: near which it is to hold.
-        extension: which way.
+        program: program with rows of orders 0 and 1 that are always on.
+        places: states near which the structure is to hold.
+        extension: method of extension.
 
     Raises:
-        ModelError: for rows of order 2, or that are on at times only.
+        ModelError: for rows of order 2, or rows that are on only at times.
     """
     robot, c = program.robot, program.robot.coordinates
     for constraint in program.constraints:
         if constraint.order > 1:
             raise ModelError(
-                f"{constraint.name!r} is a row in the accelerations, which no derivative makes simpler: use a "
+                f"{constraint.name!r} is a row in the accelerations, which a servo-program does not support: use a "
                 "ProgramController, or the quantity itself as an output"
             )
         if constraint.when is not None:
-            raise ModelError(f"{constraint.name!r} is on at times only; a servo-program's rows are always on")
+            raise ModelError(f"{constraint.name!r} is on only at times, but rows of a servo-program must be always on")
     state = ca.vertcat(c.q, c.v)
     reach = ca.vertcat(ca.SX(c.nq, robot.u.numel()), robot.mobility(robot.input_matrix)[0])
     drift = ca.cse(ca.vertcat(c.N @ c.v, robot.unforced_acceleration[0]))
@@ -263,8 +262,8 @@ def _run(structure: ServoStructure) -> None:
     robot, nu = structure.program.robot, structure.inputs.numel()
     if names:
         structure.failure = (
-            f"no input of {robot.name} ({', '.join(robot.input_names) or 'it has none'}) reaches "
-            f"{', '.join(map(repr, names))}, however often differentiated: choose another output, or another drive"
+            f"no input of {robot.name} ({', '.join(robot.input_names) or 'it has no inputs'}) reaches any derivative "
+            f"of {', '.join(map(repr, names))}: choose another output, or another drive"
         )
     elif len(structure.rows) > nu:
         structure.failure = (
@@ -277,7 +276,7 @@ def _run(structure: ServoStructure) -> None:
 
 
 def _stage(structure: ServoStructure) -> bool:
-    """Differentiate every row until inputs reach it; then be done, or extend; whether it is done."""
+    """Differentiate every row until inputs reach it, then extend if needed; return True when finished."""
     reached: list[tuple[ca.SX, ca.SX, ca.SX]] = []
     for row in structure.rows:
         found = structure.differentiate(row)
@@ -288,7 +287,7 @@ def _stage(structure: ServoStructure) -> bool:
     parts = ca.vertcat(*(one for _, one, _ in reached))
     b = ca.vertcat(*(one for _, _, one in reached))
     numbers = structure.without_rounding(A, parts)
-    # Rows that became inputs stay inputs: then their equations give all of their further derivatives.
+    # Rows that became inputs remain inputs: then their equations give all of their higher derivatives.
     before = [i for i, row in enumerate(structure.rows) if row.first is not None]
     pivots = generic_pivots(numbers, structure.program.blocks, before)
     if structure.plain is None:
@@ -302,7 +301,7 @@ def _stage(structure: ServoStructure) -> bool:
     if structure.rows_depend():
         return True
     if structure.stages > structure.program.robot.coordinates.nq + structure.program.robot.coordinates.nv:
-        structure.failure = "integrators do not make the rows independent, however many: choose other outputs"
+        structure.failure = "no number of integrators makes the rows independent: choose other outputs"
         return True
     if structure.extension == "rows":
         extend_rows(structure, A, b, pivots)

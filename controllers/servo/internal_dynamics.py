@@ -20,20 +20,20 @@ Array = NDArray[np.float64]
 EXACT = 1e-12
 """Noise of a balanced matrix, as a share of its norm."""
 CLUSTER = 1e-4
-"""No eigenvalue is off by more than this share of the norm, however many come together."""
+"""Largest error of an eigenvalue, as a share of the norm, even of a multiple one."""
 
 
 def eigenvalues(matrix: Array, noise: float) -> tuple[NDArray[np.complex128], Array]:
-    """Eigenvalues, and the error to be reckoned with in each, both of shape (n,).
+    """Return the eigenvalues and a bound on the error of each, both of shape (n,).
 
     To first order, noise ε in a matrix moves a simple eigenvalue by ε/|yᴴx|, with its normalized left and right
-    eigenvectors y and x. A multiple one is moved by a root of ε, and its yᴴx is as small; there a share of the norm is
-    the bound. Balancing comes first: else one stiff spring would hide whatever is slow beside it [GolubVanLoan2013]_
+    eigenvectors y and x. A multiple one moves by a root of ε, and its yᴴx is as small; there the bound is a share of
+    the norm. The matrix is balanced first: otherwise one stiff spring would hide slow motions [GolubVanLoan2013]_
     section 7.2.
 
     Args:
-        matrix: shape (n, n).
-        noise: of its entries, beyond that of the balanced matrix.
+        matrix: the matrix, shape (n, n).
+        noise: noise of its entries, beyond that of the balanced matrix.
     """
     from scipy import linalg  # a tenth of a second to import
 
@@ -49,29 +49,29 @@ def eigenvalues(matrix: Array, noise: float) -> tuple[NDArray[np.complex128], Ar
 
 
 SHOWN = 1e-6
-"""Parts of a zero below this share of the largest one are not written out."""
+"""Parts of a zero below this share of the largest one are not printed."""
 DECIDED = 10.0
-"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature, if its rate
-varies."""
+"""Factor by which a perturbation with a varying rate must grow or decay along a motion to count as unstable or
+stable."""
 QUARTERS = 4
 """Parts of a motion whose rates of growth are compared."""
 STEADY = 0.15
-"""Share by which these may differ for every factor of e by which perturbations have grown; those of a power of time, t
-to t⁴, differ by more."""
+"""Difference of these rates allowed, as a share, for every factor of e of growth; powers of time, t to t⁴, differ by
+more."""
 LEAST = 0.01
-"""Logarithm of the growth below which nothing is decided."""
+"""Logarithm of the growth below which stability is not decided."""
 ALIKE = 0.4
-"""Share by which the growth of perturbations may differ from that of the eigenvalue."""
+"""Difference allowed between the growth of perturbations and that of the eigenvalue, as a share."""
 APART = 0.5
-"""Cosine between tangent spaces at two places below which their directions are not compared."""
+"""Cosine between tangent spaces at two states below which their directions are not compared."""
 
 
 class InternalDynamicsWarning(UserWarning):
-    """The internal dynamics of a servo-program could not be judged where its controller was built."""
+    """Warning that the stability of a servo-program's internal dynamics could not be checked."""
 
 
 class Stability(Enum):
-    """Of the internal dynamics."""
+    """Stability of the internal dynamics."""
 
     NONE = "none: the outputs are flat"
     STABLE = "stable"
@@ -81,19 +81,19 @@ class Stability(Enum):
 
 @dataclass(frozen=True, eq=False)
 class InternalDynamics:
-    """The motion that is left while every row of a program is obeyed.
+    """The motion that remains free while every row of a program is satisfied.
 
     Attributes:
-        dimension: of its state.
-        stability: the verdict.
+        dimension: dimension of its state.
+        stability: stability of this motion.
         zeros: eigenvalues of its linearization at a state of rest, the transmission zeros of the linearized robot
             with these outputs, shape (dimension,) [1/s]; empty along a motion.
         exponents: along a motion, mean rates of growth of perturbations, the largest first, shape (dimension,) [1/s];
             empty at rest.
-        t: time of the place, or of the start [s].
-        q: coordinates there, shape (nq,).
-        v: velocities there, shape (nv,).
-        duration: of the motion [s]; zero at rest.
+        t: time of the state of rest, or of the start [s].
+        q: coordinates at that time, shape (nq,).
+        v: velocities at that time, shape (nv,).
+        duration: length of the motion [s]; zero at rest.
     """
 
     dimension: int
@@ -112,7 +112,7 @@ class InternalDynamics:
 
     @classmethod
     def none(cls, motion: ProgramManifold) -> InternalDynamics:
-        """Of a flat output.
+        """Return the internal dynamics of a flat output, which have dimension 0.
 
         Args:
             motion: the closed loop.
@@ -122,24 +122,24 @@ class InternalDynamics:
         return cls(0, Stability.NONE, np.zeros(0, dtype=np.complex128), nothing, 0.0, *place, 0.0)
 
     def __str__(self) -> str:
-        """The verdict and what it rests on, in one sentence."""
+        """Return stability and its basis, in one sentence."""
         if self.stability is Stability.NONE:
             return f"Internal dynamics: {self.stability.value}."
         head = f"Internal dynamics of dimension {self.dimension}: {self.stability.value}"
         if self.duration:
             rates = ", ".join(f"{rate:+.4g}" for rate in self.exponents)
             neither = (
-                f"; the rate varies, with neither growth nor decay by {DECIDED:g} times, look longer or take it so"
+                f"; the rate varies, without growth or decay by {DECIDED:g} times: use a longer duration to decide"
             )
             hint = neither if self.stability is Stability.MARGINAL else ""
             return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
         zeros = ", ".join(_format_zero(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
-        hint = "" if self.stability is not Stability.MARGINAL else "; the linearization decides nothing"
+        hint = "" if self.stability is not Stability.MARGINAL else "; the linearization does not decide stability"
         return f"{head}, zeros {zeros} 1/s{hint}."
 
 
 def _format_zero(zero: complex, largest: float) -> str:
-    """A zero as text, without the parts that are rounding."""
+    """Format a zero, without parts that are rounding."""
     tiny = SHOWN * largest
     real = "" if abs(zero.real) <= tiny and abs(zero.imag) > tiny else f"{zero.real:+.4g}"
     imaginary = f"{zero.imag:+.4g}i" if abs(zero.imag) > tiny else ""
@@ -147,9 +147,9 @@ def _format_zero(zero: complex, largest: float) -> str:
 
 
 def internal_dynamics_at_rest(motion: ProgramManifold, t: float, x: Array, p: Array) -> InternalDynamics:
-    """Zeros at a state of rest on the program.
+    """Return the zeros at a state of rest on the program.
 
-    On the program F is tangent to the set of states that obey it, so ∂F/∂x maps the tangent space Z into itself: the
+    On the program F is tangent to the set of states that satisfy it, so ∂F/∂x maps the tangent space Z into itself: the
     zeros are the eigenvalues of Zᵀ ∂F/∂x Z, without the infinite ones of a pencil.
 
     Args:
@@ -159,7 +159,7 @@ def internal_dynamics_at_rest(motion: ProgramManifold, t: float, x: Array, p: Ar
         p: parameters.
     """
     Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
-    # The projection adds up entries of all sizes, of which what is left may be a small part.
+    # The projection sums entries of all sizes, and the result may be small relative to them.
     noise = 4 * np.finfo(np.float64).eps * float(np.abs(slope).max(initial=0.0))
     zeros, margin = eigenvalues(Z.T @ slope @ Z, noise)
     zeros[np.abs(zeros) <= margin] = 0.0
@@ -183,20 +183,20 @@ def internal_dynamics_at_rest(motion: ProgramManifold, t: float, x: Array, p: Ar
 def internal_dynamics_along(
     motion: ProgramManifold, t: float, x: Array, p: Array, duration: float, step: float
 ) -> InternalDynamics:
-    """Growth of perturbations that stay on the program, along its motion.
+    """Return the growth of perturbations that stay on the program, along its motion.
 
-    ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized anew after each step, and the
-    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. Where
-    the largest eigenvalue of what becomes of perturbations grows at the same rate in all quarters of the motion, its
-    sign decides, as it does at rest; else only a growth or decay by ten times does.
+    ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized again after each step, and the
+    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. If the largest eigenvalue of
+    the transition matrix of perturbations grows at the same rate in all quarters of the motion, its sign decides, as at
+    rest; otherwise only a growth or decay by ten times does.
 
     Args:
         motion: the closed loop.
         t: time at the start [s].
-        x: the state there, on the program.
+        x: state at the start, on the program.
         p: parameters.
-        duration: [s].
-        step: h [s].
+        duration: length of the motion [s].
+        step: step h [s].
 
     Raises:
         NotFiniteError: if the motion diverges.
@@ -204,7 +204,7 @@ def internal_dynamics_along(
     count = QUARTERS * max(1, round(positive("duration", duration) / positive("step", step) / QUARTERS))
     h, Z, start = duration / count, motion.tangent(t, x, p), x
     grown = np.zeros(Z.shape[1])
-    # What becomes of a perturbation until the end of each quarter, with the logarithm of its size apart.
+    # Transition matrix of perturbations up to the end of each quarter, with the logarithm of its size separately.
     passed, size, quarters = np.eye(Z.shape[1]), 0.0, list[tuple[Array, float]]()
     first = Z
 
@@ -222,7 +222,7 @@ def internal_dynamics_along(
         Z = Z + h / 6 * (K1 + 2 * K2 + 2 * K3 + K4)
         if not (np.isfinite(x).all() and np.isfinite(Z).all()):
             raise NotFiniteError(
-                f"the motion on the program is not finite at t = {s + h:g} s: it diverges, or meets a singular place"
+                f"the motion on the program is not finite at t = {s + h:g} s: it diverges, or reaches a singular state"
             )
         Z, R = np.linalg.qr(Z)
         grown += np.log(np.abs(np.diag(R)))
@@ -245,22 +245,22 @@ def internal_dynamics_along(
 
 
 def _transported(first: Array, last: Array) -> Array:
-    """The rotation from one tangent space to another's directions that turns them least; NaN where they are far apart.
+    """Return the smallest rotation between the bases of two tangent spaces; NaN if the spaces are far apart.
 
     Args:
-        first: orthonormal directions, shape (n, d).
-        last: others, shape (n, d).
+        first: orthonormal directions of one space, shape (n, d).
+        last: orthonormal directions of the other, shape (n, d).
     """
     left, values, right = np.linalg.svd(first.T @ last)
     return left @ right if values.min(initial=1.0) > APART else np.full(left.shape, np.nan)
 
 
 def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stability:
-    """Stability along a motion.
+    """Return the stability along a motion.
 
     Args:
-        quarters: what becomes of perturbations until the end of each quarter, as a matrix on the tangent space at the
-            start and the logarithm of its factor.
+        quarters: transition matrix of perturbations up to the end of each quarter, on the tangent space at the start,
+            and the logarithm of its factor.
         most: logarithm of the largest growth.
     """
     steady = all(np.isfinite(passed).all() for passed, _ in quarters)
@@ -269,7 +269,7 @@ def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stabil
             grown = [size + float(np.log(np.abs(np.linalg.eigvals(passed)).max())) for passed, size in quarters]
         parts, total = np.diff([0.0, *grown]), grown[-1]
         allowed = min(STEADY * abs(total), 0.5) * abs(total) / QUARTERS
-        # What shears while it turns may grow or decay at first whatever its eigenvalues are.
+        # A shearing rotation may grow or decay at first independently of its eigenvalues.
         alike = abs(total) > LEAST and abs(most - total) <= ALIKE * abs(total)
         if np.isfinite(parts).all() and alike and float(np.ptp(parts)) <= allowed:
             return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
@@ -280,12 +280,12 @@ def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stabil
 def check_internal_dynamics_at_rest(
     motion: ProgramManifold, degree: RelativeDegree, allowed: bool
 ) -> InternalDynamics | None:
-    """What is left inside at rest near the place for which a law was built; None if no rest is found there.
+    """Check the internal dynamics at rest near the state of a law; return None if no rest is found there.
 
     Args:
         motion: the closed loop.
-        degree: of its program.
-        allowed: whether unstable internal dynamics, or ones that cannot be judged, pass without a word.
+        degree: relative degree of its program.
+        allowed: True to accept internal dynamics that are unstable or cannot be checked.
 
     Raises:
         ModelError: if they are unstable and that is not allowed.
@@ -297,15 +297,15 @@ def check_internal_dynamics_at_rest(
     found = None if x is None else internal_dynamics_at_rest(motion, 0.0, x, p)
     if found is None and not allowed:
         warnings.warn(
-            f"the program of {name} leaves {degree.internal_dimension} dimensions inside, and no state of rest was "
-            "found on it at t = 0, at which they could be judged: look at internal_dynamics(controller, q, v, "
-            "duration=…), then pass allow_unstable_internal=True",
+            f"the program of {name} has internal dynamics of dimension {degree.internal_dimension}, whose stability "
+            "could not be checked because no state of rest was found on it at t = 0: check "
+            "internal_dynamics(controller, q, v, duration=…), then pass allow_unstable_internal=True",
             InternalDynamicsWarning,
             stacklevel=caller_stacklevel(),
         )
     if found is not None and found.stability is Stability.UNSTABLE and not allowed:
         raise ModelError(
-            f"{found} Every row would be obeyed while the rest of {name} and its inputs grow without bound. Choose "
+            f"{found} Every row would be satisfied while the rest of {name} and its inputs grow without bound. Choose "
             "other outputs, find a bounded motion by stable_inversion, or pass allow_unstable_internal=True"
         )
     return found

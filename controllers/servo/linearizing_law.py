@@ -18,7 +18,7 @@ from .servo_structure import ServoStructure
 Poles = Sequence[Sequence[complex]]
 
 DEFAULT = 2.0
-"""Of rates [1/s]."""
+"""Default rate [1/s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,12 @@ class RowGains:
 
     @classmethod
     def of_rate(cls, row: str, order: int, rate: float) -> RowGains:
-        """(d/dt + rate)ⁿ y = 0, so that all poles lie at −rate; the rate is a parameter.
+        """Return (d/dt + rate)ⁿ y = 0, so that all poles lie at −rate; the rate is a parameter.
 
         Args:
-            row: its name, in front of the parameter's.
-            order: n.
-            rate: [1/s].
+            row: name of the row, prefix of the parameter's name.
+            order: order n.
+            rate: rate [1/s].
         """
         parameters = Parameters.declare({"rate": rate}, row, ranges={"rate": Range.POSITIVE})
         k = parameters.symbols[0]
@@ -48,22 +48,22 @@ class RowGains:
 
     @classmethod
     def of_poles(cls, row: str, order: int, poles: Sequence[complex]) -> RowGains:
-        """The equation with given poles; its coefficients are parameters.
+        """Return the equation with given poles; its coefficients are parameters.
 
         Args:
-            row: its name, in front of the parameters'.
-            order: n.
-            poles: n of them, complex ones in conjugate pairs [1/s].
+            row: name of the row, prefix of the parameters' names.
+            order: order n.
+            poles: n poles, complex ones in conjugate pairs [1/s].
 
         Raises:
-            ModelError: for another number, poles that are no pairs, or one that is not stable.
+            ModelError: for another number of poles, complex ones not in conjugate pairs, or an unstable one.
         """
         try:
             given = np.asarray(poles, dtype=np.complex128).reshape(-1)
         except (TypeError, ValueError) as error:
             raise ModelError(f"the poles of row {row!r} must be numbers [1/s], got {poles!r}") from error
         if given.shape != (order,):
-            raise ModelError(f"row {row!r} has order {order} and needs as many poles, got {given.size}: {poles!r}")
+            raise ModelError(f"row {row!r} has order {order} and requires {order} poles, got {given.size}: {poles!r}")
         if not np.isfinite(given).all() or not (np.real(given) < 0.0).all():
             raise ModelError(f"every pole of row {row!r} must have a negative real part, got {poles!r}")
         polynomial = np.asarray(np.poly(given), dtype=np.complex128)
@@ -86,10 +86,10 @@ class RowGains:
         return matrix
 
     def highest(self, chain: Sequence[ca.SX]) -> ca.SX:
-        """The derivative of order n that the equation asks for.
+        """Return the derivative of order n by the equation.
 
         Args:
-            chain: y, ẏ, …, n of them.
+            chain: y, ẏ, … up to order n − 1.
         """
         total = ca.SX(0)
         for k, y in zip(self.coefficients, chain, strict=True):
@@ -100,23 +100,24 @@ class RowGains:
 def row_gains(
     rows: Sequence[str], orders: Sequence[int], rates: float | Sequence[float] | None, poles: Poles | None
 ) -> tuple[RowGains, ...]:
-    """The equation of each row.
+    """Return the equation of each row.
 
     Args:
-        rows: names.
-        orders: of the equations.
-        rates: one for all, or one for each [1/s]; 2 for all if neither these nor poles are given.
-        poles: of each row, in place of rates.
+        rows: names of the rows.
+        orders: orders of the equations.
+        rates: one rate for all rows, or one for each [1/s]; 2 for all if neither rates nor poles are given.
+        poles: poles of each row, in place of rates.
 
     Raises:
-        ModelError: for both, for another number than there are rows, or a value out of its range.
+        ModelError: for both rates and poles, a number that differs from that of the rows, or a value out of its range.
     """
     if poles is not None:
         if rates is not None:
-            raise ModelError(f"rates and poles say the same: give one of them, got {rates!r} and {poles!r}")
+            raise ModelError(f"give either rates or poles, not both, got {rates!r} and {poles!r}")
         if not isinstance(poles, Sequence | np.ndarray) or isinstance(poles, str) or len(poles) != len(rows):
             raise ModelError(
-                f"poles must be a list of those of each of {', '.join(map(repr, rows))}, [[-2, -3], …], got {poles!r}"
+                f"poles must be a list with the poles of each of {', '.join(map(repr, rows))}, [[-2, -3], …], got "
+                f"{poles!r}"
             )
         return tuple(RowGains.of_poles(*each) for each in zip(rows, orders, poles, strict=True))
     try:
@@ -131,15 +132,15 @@ def row_gains(
 
 @dataclass(frozen=True, eq=False)
 class ServoLaw:
-    """A law in t, q, v, p and, with integrators, what they hold.
+    """A law in t, q, v, p and the contents of integrators, if any.
 
     Attributes:
         output: u, shape (nu,).
         errors: the chain y, ẏ, … of each row below its order, one after the other; all vanish on the program.
-        held: what the integrators hold at the start, in t, q, v and p, shape of ξ; empty where the law has none.
-        rate: of what the integrators hold, shape of ξ; empty where the law has none.
-        pivots: of A with its columns scaled, shape (m,).
-        relative_pivots: the same as shares of the typical size of the row near the given place, shape (m,).
+        held: initial contents of the integrators, in t, q, v and p, shape of ξ; empty without integrators.
+        rate: rate of the contents, shape of ξ; empty without integrators.
+        pivots: pivots of A with its columns scaled, shape (m,).
+        relative_pivots: pivots as shares of the typical size of the row near the given state, shape (m,).
     """
 
     output: ca.SX
@@ -151,11 +152,12 @@ class ServoLaw:
 
 
 def equation_orders(structure: ServoStructure, *, integrators: bool) -> tuple[int, ...]:
-    """Order of each row's equation.
+    """Return the order of each row's equation.
 
     Args:
-        structure: of the program.
-        integrators: whether they are kept; without them a row that became an input is ruled where it first did.
+        structure: structure of the program.
+        integrators: True with integrators; without them the order of a row that became an input is that at which it
+            first did.
     """
     if integrators:
         return tuple(len(row.chain) for row in structure.rows)
@@ -163,21 +165,21 @@ def equation_orders(structure: ServoStructure, *, integrators: bool) -> tuple[in
 
 
 def quasi_static_law(structure: ServoStructure, gains: Sequence[RowGains]) -> ServoLaw:
-    """The law that needs no integrators [DelaleauRudolph1998]_.
+    """Build the law without integrators [DelaleauRudolph1998]_.
 
-    What an integrator would hold is a derivative of a row that obeys y^{(n)} = −Σ k_j y^{(j)}: so that derivative, and
-    by differentiating the equation every further one, is known from the lower ones, and those from the state.
+    An integrator would hold a derivative of a row that obeys y^{(n)} = −Σ k_j y^{(j)}: so that derivative, and every
+    higher one by differentiating the equation, follows from the lower ones, and those from the state.
 
     Args:
-        structure: of the program.
-        gains: of each row, of the orders that :func:`orders` says.
+        structure: structure of the program.
+        gains: equation of each row, with the orders of :func:`equation_orders`.
     """
     lower, known, values = _imposed_chains(structure, gains)
     count = [len(chain) for chain in lower]
-    asked = [_further(lower[i], gains[i], len(row.chain) - count[i] + 1)[-1] for i, row in enumerate(structure.rows)]
+    required = [_further(lower[i], gains[i], len(row.chain) - count[i] + 1)[-1] for i, row in enumerate(structure.rows)]
     expressions = [structure.matrix, structure.offset, structure.output]
     matrix, offset, output = ca.substitute(expressions, [known], [values])
-    solved, pivots, relative = _solve(structure, matrix, ca.vertcat(*asked) - offset)
+    solved, pivots, relative = _solve(structure, matrix, ca.vertcat(*required) - offset)
     return ServoLaw(
         output=_densified(ca.substitute(output, structure.inputs, solved)),
         errors=_densified(ca.vertcat(*(e for chain in lower for e in chain))),
@@ -189,22 +191,22 @@ def quasi_static_law(structure: ServoStructure, gains: Sequence[RowGains]) -> Se
 
 
 def static_matrix(structure: ServoStructure, gains: Sequence[RowGains]) -> ca.SX:
-    """A of the law that needs no integrators, in t, q, v and p, shape (m, nu).
+    """Return A of the law without integrators, in t, q, v and p, shape (m, nu).
 
     Args:
-        structure: of the program.
-        gains: of each row, of the orders that :func:`orders` says.
+        structure: structure of the program.
+        gains: equation of each row, with the orders of :func:`equation_orders`.
     """
     _, known, values = _imposed_chains(structure, gains)
     return ca.densify(ca.substitute(structure.matrix, known, values))
 
 
 def _imposed_chains(structure: ServoStructure, gains: Sequence[RowGains]) -> tuple[list[list[ca.SX]], ca.SX, ca.SX]:
-    """The chain of each row below its order, and what integrators would hold: symbols, and values by the equations."""
+    """Return each row's chain below its order, and contents of integrators as symbols and values by the equations."""
     count = [len(gain.coefficients) for gain in gains]
     lower: list[list[ca.SX]] = [[] for _ in gains]
     known, values = ca.SX(0, 1), ca.SX(0, 1)
-    # Rows in the order in which they became inputs: the chain of a later one is written in what those before it hold.
+    # In the order in which rows became inputs: the chain of a later row contains the integrators of earlier ones.
     turns = [structure.stages if row.turn is None else row.turn for row in structure.rows]
     for i in sorted(range(len(gains)), key=turns.__getitem__):
         chain = ca.vertcat(*structure.rows[i].chain[: count[i]])
@@ -217,17 +219,17 @@ def _imposed_chains(structure: ServoStructure, gains: Sequence[RowGains]) -> tup
 
 
 def dynamic_law(structure: ServoStructure, gains: Sequence[RowGains]) -> ServoLaw:
-    """The law with integrators, whose contents ``structure.extended`` are symbols of it.
+    """Build the law with integrators, whose contents ``structure.extended`` are symbols of the law.
 
     Args:
-        structure: of the program, extended at its inputs.
-        gains: of each row, of the orders that :func:`orders` says.
+        structure: structure of the program, extended at its inputs.
+        gains: equation of each row, with the orders of :func:`equation_orders`.
     """
     held = ca.SX(0, 1)
     for k, start in enumerate(structure.starts):
         held = ca.vertcat(held, ca.substitute(start, structure.extended[:k], held) if k else start)
-    asked = [gain.highest(row.chain) for gain, row in zip(gains, structure.rows, strict=True)]
-    solved, pivots, relative = _solve(structure, structure.matrix, ca.vertcat(*asked) - structure.offset)
+    required = [gain.highest(row.chain) for gain, row in zip(gains, structure.rows, strict=True)]
+    solved, pivots, relative = _solve(structure, structure.matrix, ca.vertcat(*required) - structure.offset)
     first = structure.state.numel() - structure.extended.numel()
     rate = (structure.drift + structure.reach @ solved)[first:]
     return ServoLaw(
@@ -241,7 +243,7 @@ def dynamic_law(structure: ServoStructure, gains: Sequence[RowGains]) -> ServoLa
 
 
 def _further(lower: Sequence[ca.SX], gain: RowGains, count: int) -> list[ca.SX]:
-    """The derivatives from the order of the equation on, as many as asked for."""
+    """Return ``count`` derivatives from the order of the equation on."""
     chain = list(lower)
     n = len(chain)
     for _ in range(count):
@@ -250,7 +252,7 @@ def _further(lower: Sequence[ca.SX], gain: RowGains, count: int) -> list[ca.SX]:
 
 
 def _solve(structure: ServoStructure, matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """w of least norm in the scaled inputs with A w = right, and the pivots."""
+    """Return the w with A w = right of least norm in scaled inputs, and the pivots."""
     scales = ca.DM(structure.scales)
     scaled = matrix @ ca.diag(ca.SX(scales))
     square = scaled @ scaled.T

@@ -19,7 +19,7 @@ from ...symbolic.parameters import Parameters
 Array = NDArray[np.float64]
 
 ACCEPTED = 1e-9
-"""What may be left of an equation, as a share of the numbers that it is the difference of."""
+"""Residual allowed in an equation, as a share of its terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Feedforward:
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         input: u, shape (nu,).
-        residual: largest deviation, or derivative of one, that is left.
+        residual: largest remaining deviation, or derivative of one.
     """
 
     q: Array
@@ -49,9 +49,9 @@ class ProgramManifold:
 
     Attributes:
         robot: the model.
-        parameters: of the robot and of the constraints, without gains.
-        q: coordinates in whose neighbourhood everything was judged, shape (nq,).
-        v: velocities likewise, shape (nv,).
+        parameters: parameters of the robot and of the constraints, without gains.
+        q: coordinates near which the law works, shape (nq,).
+        v: velocities near which the law works, shape (nv,).
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class ProgramManifold:
         errors: ca.SX,
         natural: ca.SX,
     ) -> None:
-        """Keep the expressions; what is compiled of them is compiled when it is asked for.
+        """Store the expressions, which are compiled when they are first used.
 
         Args:
             robot: the model.
-            parameters: of the robot and of the constraints.
+            parameters: parameters of the robot and of the constraints.
             place: q and v near which the law works.
             law: u in t, q, v and the parameters.
-            errors: y, ẏ, … of all rows, in the same.
-            natural: what natural constraints say of a state.
+            errors: y, ẏ, … of all rows, in t, q, v and the parameters.
+            natural: residuals of the natural constraints at a state.
         """
         c = robot.coordinates
         self.robot, self.parameters = robot, parameters
@@ -84,11 +84,11 @@ class ProgramManifold:
 
     @property
     def start(self) -> Array:
-        """(q, v) near which everything was judged."""
+        """(q, v) near which the law works."""
         return np.concatenate([self.q, self.v])
 
     def output(self, t: float, x: Array, p: Array) -> Array:
-        """u, shape (nu,).
+        """Return u, shape (nu,).
 
         Args:
             t: time [s].
@@ -98,7 +98,7 @@ class ProgramManifold:
         return np.atleast_1d(self._output(t, x, p)[0])
 
     def field(self, t: float, x: Array, p: Array) -> tuple[Array, Array]:
-        """F, shape (n,), and ∂F/∂x, shape (n, n).
+        """Return F, shape (n,), and ∂F/∂x, shape (n, n).
 
         Args:
             t: time [s].
@@ -109,7 +109,7 @@ class ProgramManifold:
         return np.atleast_1d(F), slope
 
     def tangent(self, t: float, x: Array, p: Array) -> Array:
-        """Orthonormal directions in which a state on the program may move without leaving it, shape (n, d).
+        """Return orthonormal directions tangent to the manifold at a state, shape (n, d).
 
         Args:
             t: time [s].
@@ -122,7 +122,7 @@ class ProgramManifold:
         return np.ascontiguousarray(directions[rank:].T)
 
     def errors(self, t: float, x: Array, p: Array) -> Array:
-        """What is left of y, ẏ, … and of natural constraints.
+        """Return y, ẏ, … and the residuals of natural constraints.
 
         Args:
             t: time [s].
@@ -132,7 +132,7 @@ class ProgramManifold:
         return self._shaped(t, x, p)[0]
 
     def independent_errors(self, t: float, x: Array, p: Array) -> Callable[[Array], Array]:
-        """The errors at a time as a function of the state, as many as are independent at x.
+        """Return the errors at a time as a function of the state, only those that are independent at x.
 
         Args:
             t: time [s].
@@ -144,30 +144,30 @@ class ProgramManifold:
         return lambda x: kept.T @ self.errors(t, x, p)
 
     def on_program(self, t: float, x: Array, p: Array) -> Array:
-        """The state on the program that Newton steps of least norm lead to.
+        """Find a state on the program by Newton steps of least norm.
 
         Args:
             t: time [s].
-            x: where to start.
+            x: state to start from, (q, v).
             p: parameters.
 
         Raises:
-            NotConvergedError: if there is none near.
+            NotConvergedError: if no state is found.
         """
         found, left = self._solve(lambda x: self._shaped(t, x, p), x)
         if not left <= ACCEPTED:
             raise NotConvergedError(
-                f"no state on the program found at t = {t:g} s from {np.array2string(x, precision=4)}: what is left is "
-                f"{left:.3g} of the numbers in it. The program may be out of reach; else start nearer, by q= and v="
+                f"no state on the program was found at t = {t:g} s from {np.array2string(x, precision=4)}: the "
+                f"relative residual is {left:.3g}. The program may be out of reach; else start nearer, by q= and v="
             )
         return found
 
     def rest(self, t: float, x: Array, p: Array) -> Array | None:
-        """A state of rest on the program, with time standing still; None if none is found.
+        """Find a state of rest on the program, with time frozen; None if none is found.
 
         Args:
             t: time [s].
-            x: where to start.
+            x: state to start from, (q, v).
             p: parameters.
         """
 

@@ -1,4 +1,4 @@
-"""Relative degree: the derivatives of each row until inputs reach it, as a report."""
+"""Relative degree: order of the derivative of each row that inputs reach, as a report."""
 
 from __future__ import annotations
 
@@ -21,33 +21,32 @@ Array = NDArray[np.float64]
 TANGENT = 1e-9
 """A singular value of the natural constraints counts as zero below this share of the largest."""
 LOST = 1e-5
-"""A row has lost its degree at a place if this share, or less, of what is left of it nearby is left there."""
+"""A row has lost its degree at a state if its remainder there is at most this share of that nearby."""
 LITTLE = 1e-2
-"""Share that is worth a warning."""
+"""Share below which the report contains a warning."""
 
 
 @dataclass(frozen=True, eq=False)
 class RelativeDegree:
-    """The relative degree of a program, and what it takes to control it.
+    """The relative degree of a program, and the requirements to control it.
 
     Attributes:
-        rows: names, m of them.
+        rows: names of the rows, m of them.
         degrees: order of each row's first derivative that an input reaches, m of them; None where none does.
-        structural: the same by the pattern of the equations alone, which is at most that; None where no path leads.
+        structural: least such order by the pattern of the equations alone; None where no path exists.
         decoupling: A, with y_i^{(degree)} = b_i + A_i u, shape (m, nu); empty where a row is not reached.
-        rank: of A almost everywhere near the given place; below m, integrators are needed.
-        margins: what is left of each row of A at the given place itself, outside the rows before it, as a share of
-            what is left of it nearby, m of them; of A with integrators where they are needed, which then hold what a
-            law with the default rates asks for. Zero where the row loses its degree, NaN where A is not defined;
-            empty where the program cannot be controlled.
-        structural_rank: of the pattern of A alone, which is at least that.
-        integrators: how many are needed before the inputs that each row becomes, m of them.
-        extended: degree of each row with them, m of them.
-        orders: order of the equation of each row in a law that needs no integrators, m of them.
-        state_dimension: of x = (q, v), less what natural constraints take away; what q̇ = N v never changes, such as
-            the length of a quaternion, counts all the same.
-        internal_dimension: what the outputs do not determine; None where the program cannot be controlled.
-        failure: why it cannot; empty where it can.
+        rank: rank of A almost everywhere near the given state; below m, integrators are needed.
+        margins: remainder of each row of A at the given state, outside earlier rows, as a share of that nearby, m of
+            them; with integrators, if needed, at the contents that a law with the default rates requires. Zero where
+            the row loses its degree, NaN where A is undefined; empty where the program cannot be controlled.
+        structural_rank: greatest rank of A by its pattern alone.
+        integrators: number of integrators needed before the inputs that each row becomes, m of them.
+        extended: degree of each row with integrators, m of them.
+        orders: order of the equation of each row in a law without integrators, m of them.
+        state_dimension: dimension of x = (q, v), less that of natural constraints; invariants of q̇ = N v, such as the
+            length of a quaternion, are not subtracted.
+        internal_dimension: dimension not determined by the outputs; None where the program cannot be controlled.
+        failure: why the program cannot be controlled; empty if it can.
     """
 
     rows: tuple[str, ...]
@@ -71,17 +70,17 @@ class RelativeDegree:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Rows that have their degree almost everywhere near the given place, but not at that place."""
+        """Rows that have their degree almost everywhere near the given state, but not at that state."""
         pairs = zip(self.rows, self.margins, strict=False)
         return tuple(row for row, margin in pairs if not margin > LOST)
 
     @property
     def is_flat(self) -> bool:
-        """Whether the outputs determine state and inputs: they are a flat output [Fliess1995]_."""
+        """True if the outputs determine state and inputs, and so are a flat output [Fliess1995]_."""
         return self.internal_dimension == 0
 
     def __str__(self) -> str:
-        """What was found, in sentences."""
+        """Return the report as sentences."""
         if self.failure:
             return f"The program cannot be controlled: {self.failure}."
         named = ", ".join(f"{row!r} {degree}" for row, degree in zip(self.rows, self.degrees, strict=True))
@@ -92,62 +91,62 @@ class RelativeDegree:
         text += self._place()
         inside = self.internal_dimension
         if inside == 0:
-            return f"{text} The outputs are flat: nothing is left inside."
-        return f"{text} {inside} of {self.state_dimension} dimensions are left inside: see internal_dynamics."
+            return f"{text} The outputs are flat: there are no internal dynamics."
+        return f"{text} {inside} of {self.state_dimension} dimensions are internal: see internal_dynamics."
 
     def _place(self) -> str:
-        """What is to be said of the given place itself; empty where it is like its neighbourhood."""
+        """Sentence on the given state itself; empty if it is like its neighbourhood."""
         if any(map(math.isnan, self.margins)):
-            return " That holds nearby; at the given place itself the decoupling matrix is undefined: start elsewhere."
+            return " That holds nearby; at the given state itself the decoupling matrix is undefined: start elsewhere."
         if self.lost:
             names, m = ", ".join(map(repr, self.lost)), len(self.rows)
             return (
-                f" That holds nearby; at the given place itself {names} loses its degree: the rank there is "
+                f" That holds nearby; at the given state itself {names} loses its degree: the rank there is "
                 f"{m - len(self.lost)} of {m}{' with integrators' * any(self.integrators)}, so no law of this kind can "
                 "start there or pass through. Give near= and near_velocity= of a motion that stays away from it, or "
-                "choose another output, one whose derivatives leave out the term that vanishes."
+                "choose another output whose derivatives do not contain the vanishing term."
             )
         little = [(row, share) for row, share in zip(self.rows, self.margins, strict=True) if share < LITTLE]
         if not little:
             return ""
-        told = ", ".join(f"{row!r} {100 * share:.2g} %" for row, share in little)
+        shares = ", ".join(f"{row!r} {100 * share:.2g} %" for row, share in little)
         return (
-            f" The given place is next to one where that fails: of its decoupling row nearby, {told} is left there, "
-            "and inputs grow as it falls."
+            f" The given state is close to one where that fails: relative to nearby states, the decoupling row is only "
+            f"{shares}, and inputs grow as it decreases."
         )
 
 
 def relative_degree(program: Program, *, near: ArrayLike, near_velocity: ArrayLike | None = None) -> RelativeDegree:
     """Differentiate the rows of a program along ẋ = f + g u until the inputs reach them.
 
-    Natural constraints are obeyed: f and g are those of the constrained motion. Everything is judged at places at
-    random near the given one and at nominal parameters: what holds there holds almost everywhere, and a parameter that
-    is zero there counts as zero. Then the given place itself is looked at, at t = 0: a row may lose its degree there
-    and nowhere near, such as that of a ball on a beam where the beam does not turn [HauserSastryKokotovic1992]_.
+    Natural constraints are included: f and g are those of the constrained motion. Everything is evaluated at random
+    states near the given one and at nominal parameters: the results hold almost everywhere, and a parameter whose
+    nominal value is zero counts as zero. Then the given state itself is examined, at t = 0: a row may lose its degree
+    there only, such as that of a ball on a beam where the beam does not turn [HauserSastryKokotovic1992]_.
 
     Args:
-        program: rows of orders 0 and 1; their perturbation equations have no part in this.
+        program: program with rows of orders 0 and 1; their perturbation equations are not used.
         near: coordinates, shape (nq,).
         near_velocity: velocities, shape (nv,); zero if not given.
 
     Raises:
-        ModelError: for no program, rows of order 2, rows that are on at times only, or natural constraints that are
-            not finite near the place.
+        ModelError: if ``program`` is not a Program, for rows of order 2, rows that are on only at times, or natural
+            constraints that are not finite near the state.
         ShapeError: for a wrong shape or a number that is not finite.
     """
     return report(structure_of(program, near, near_velocity))
 
 
 def structure_of(program: Program, near: ArrayLike, near_velocity: ArrayLike | None) -> ServoStructure:
-    """The program differentiated, whether or not it can be controlled.
+    """Differentiate a program, even if it cannot be controlled.
 
     Args:
-        program: whose rows.
+        program: the program.
         near: coordinates, shape (nq,).
         near_velocity: velocities, shape (nv,); zero if not given.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"a servo-program is a Program, got {type(program).__name__}")
+        raise ModelError(f"relative_degree requires a Program, got {type(program).__name__}")
     c = program.robot.coordinates
     q = vector("near", near, c.nq)
     v = np.zeros(c.nv) if near_velocity is None else vector("near_velocity", near_velocity, c.nv)
@@ -155,10 +154,10 @@ def structure_of(program: Program, near: ArrayLike, near_velocity: ArrayLike | N
 
 
 def report(structure: ServoStructure) -> RelativeDegree:
-    """What was found, as numbers.
+    """Build the report of a structure.
 
     Args:
-        structure: of the program.
+        structure: structure of the program.
     """
     program, c = structure.program, structure.program.robot.coordinates
     rows = structure.rows
@@ -183,7 +182,7 @@ def report(structure: ServoStructure) -> RelativeDegree:
 
 
 def _margins(structure: ServoStructure, ruled: tuple[int, ...]) -> tuple[float, ...]:
-    """What is left of each row of A at the place itself, as a share of what is left of it nearby."""
+    """Return the remainder of each row of A at the given state, as a share of that nearby."""
     gains = row_gains(structure.program.rows, ruled, None, None)
     extra = Parameters.collect(gain.parameters for gain in gains)
     A = ca.substitute(static_matrix(structure, gains), extra.symbols, ca.SX(ca.DM(extra.values())))
@@ -197,24 +196,24 @@ def _margins(structure: ServoStructure, ruled: tuple[int, ...]) -> tuple[float, 
 
 
 def _remaining_lengths(rows: Array) -> Array:
-    """Length of what is left of each row outside the rows before it."""
+    """Return the length of the remainder of each row outside earlier rows."""
     left: list[float] = []
     basis = np.zeros((0, rows.shape[1]))
     for row in rows:
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
         left.append(float(np.linalg.norm(rest)))
-        # What is left of a dependent row is rounding, and no direction.
+        # The remainder of a dependent row is rounding, without a meaningful direction.
         if left[-1] > ZERO * float(np.linalg.norm(row)):
             basis = np.vstack([basis, rest / left[-1]])
     return np.array(left)
 
 
 def natural_rows(places: NearbyStates) -> ca.SX:
-    """What natural constraints say of a state: residuals of orders 0 and 1, and the rates of the former.
+    """Return residuals of natural constraints at a state: those of orders 0 and 1, and the rates of the former.
 
     Args:
-        places: of the robot.
+        places: states of the robot.
     """
     robot, c = places.robot, places.robot.coordinates
     rows = [ca.densify(k.residual(c)) for k in robot.natural if k.order < 2]
@@ -223,15 +222,15 @@ def natural_rows(places: NearbyStates) -> ca.SX:
 
 
 def _natural_dimension(places: NearbyStates) -> int:
-    """How many dimensions natural constraints take from the state."""
+    """Return the number of dimensions that natural constraints take from the state."""
     c, rows = places.robot.coordinates, natural_rows(places)
     if not rows.numel():
         return 0
     found = places.values({"slope": ca.jacobian(rows, ca.vertcat(c.q, c.v))}, ca.SX(0, 1))["slope"]
     if not len(found):
         raise ModelError(
-            f"the natural constraints of {places.robot.name} are not finite near q = {places.q.tolist()}: give near= a "
-            "place that they admit"
+            f"the natural constraints of {places.robot.name} are not finite near q = {places.q.tolist()}: give near= "
+            "coordinates that they admit"
         )
     values = np.linalg.svd(found, compute_uv=False)
     return int((values > TANGENT * values.max()).sum(axis=1).max())

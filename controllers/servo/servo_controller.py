@@ -1,4 +1,4 @@
-"""The servo-controller: control of a program that the inputs reach only after more derivatives."""
+"""The servo-controller: control of a program whose rows depend on the inputs only after further derivatives."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class IntegratorMemory:
-    """Contents of integrators at a sample, and how they change.
+    """Contents of integrators at a sample, and their rates.
 
     Attributes:
-        time: of the sample [s]; None before the first.
+        time: time of the sample [s]; None before the first.
         held: contents, shape (n,).
-        rate: of the contents at the sample, shape (n,).
-        slope: of those rates at the sample, by the last three samples, shape (n,).
-        curve: half of their second derivative, likewise, shape (n,).
-        interval: since the sample before [s]; zero at the first.
+        rate: rates of the contents at the sample, shape (n,).
+        slope: slope of those rates at the sample, by the last three samples, shape (n,).
+        curve: half of their second derivative, by the last three samples, shape (n,).
+        interval: time since the previous sample [s]; zero at the first.
     """
 
     time: float | None
@@ -65,29 +65,29 @@ class IntegratorMemory:
 
     @classmethod
     def empty(cls, count: int) -> IntegratorMemory:
-        """Before the first sample.
+        """Return the memory before the first sample.
 
         Args:
-            count: n.
+            count: number of integrators n.
         """
         nothing = np.zeros(count)
         return cls(None, nothing, nothing, nothing, nothing)
 
     def at(self, time: float) -> Array:
-        """Contents at a time after the sample, with rates that go on as they do, shape (n,).
+        """Return the contents at a time after the sample, with extrapolated rates, shape (n,).
 
         Args:
-            time: [s].
+            time: time [s].
         """
         s = 0.0 if self.time is None else time - self.time
         return np.asarray(self.held + s * self.rate + s**2 / 2 * self.slope + s**3 / 3 * self.curve)
 
     def advanced(self, time: float, rates: Callable[[Array], Array], start: Array | None) -> IntegratorMemory:
-        """At the next sample, by the Adams–Moulton rule of order 3: rates lie on a parabola through three samples.
+        """Return the memory at the next sample by the Adams–Moulton rule of order 3: a parabola through three rates.
 
         Args:
-            time: of the sample [s], not before the last one.
-            rates: contents there → their rates there, both of shape (n,).
+            time: time of the sample [s], not before the last one.
+            rates: function from contents to their rates at the sample, both of shape (n,).
             start: contents at the first sample, shape (n,); None at others.
         """
         before = self.time
@@ -95,7 +95,7 @@ class IntegratorMemory:
             held = self.held if start is None else start
             return IntegratorMemory(time, held, rates(held), np.zeros(held.size), np.zeros(held.size))
         h = time - before
-        # Foreseen by the parabola of the intervals before, then corrected by that which ends here.
+        # Predicted by the parabola of the previous intervals, then corrected by the one that ends here.
         foreseen = rates(self.at(time))
         held = self.held + h / 2 * (self.rate + foreseen) - h**3 / 6 * self._bend(foreseen, h)
         rate = rates(held)
@@ -103,7 +103,7 @@ class IntegratorMemory:
         return IntegratorMemory(time, held, rate, (rate - self.rate) / h + h * curve, curve, h)
 
     def _bend(self, rate: Array, h: float) -> Array:
-        """The second divided difference of the rates at the two samples before and one a time h later."""
+        """Return the second divided difference of the rates at the last two samples and at one a time h later."""
         if self.interval == 0.0:
             return np.zeros(rate.size)
         last = self.slope - self.interval * self.curve
@@ -112,33 +112,34 @@ class IntegratorMemory:
 
 EXTENSIONS = ("quasi-static", "integrators")
 LOST = """\
-The row loses its relative degree here: no input moves its highest derivative. Keep the motion away from such states \
-(relative_degree at near= and near_velocity= tells what is left), or try another output or extension='integrators'."""
+The row loses its relative degree here: no input affects its highest derivative. Keep the motion away from such states \
+(see relative_degree with near= and near_velocity=), or try another output or extension='integrators'."""
 
 
 class ServoController(Controller):
     """Input–output linearization of a program: y^{(n)} + k_{n−1} y^{(n−1)} + … + k₀ y = 0 for every row.
 
-    Each row is differentiated until an input reaches it, y^{(ρ)} = b + A u, and u solves for what its equation asks
-    [Isidori1995]_. Where A has dependent rows there are two ways on. With integrators before some of the inputs
-    [DescusseMoog1985]_ the rows are differentiated further; what the integrators hold is the memory of the law. Or some
-    rows are ruled at the order at which they block the others: their equations then give their further derivatives,
-    which integrators would hold, as functions of the state [DelaleauRudolph1998]_. That quasi-static law is static,
-    symbolic and of lower order, but singular where such a row loses its degree; it prefers others near the given place.
+    Each row is differentiated until an input reaches it, y^{(ρ)} = b + A u, and u is solved from the equations of the
+    rows [Isidori1995]_. If A has dependent rows there are two extensions. With integrators before some of the inputs
+    [DescusseMoog1985]_ the rows are differentiated further; the contents of the integrators are the memory of the law.
+    Or some rows are controlled at the order at which they block the others: their equations then give their further
+    derivatives, which integrators would hold, as functions of the state [DelaleauRudolph1998]_. That quasi-static law
+    is static, symbolic and of lower order, but singular where such a row loses its degree; it prefers rows that do not
+    near the given state.
 
-    The perturbation equations of the program's constraints are not used: they are of order 2, and the rows here of
-    another. What no row determines, the internal dynamics, is left to itself; where it is unstable the controller
-    refuses, because the inputs then grow without bound while every row is obeyed.
+    The perturbation equations of the program's constraints are not used: they are of order 2, and these rows of
+    another. The internal dynamics, which no row determines, are not controlled; if they are unstable the controller
+    raises an error, because the inputs would grow without bound while every row is satisfied.
 
     Attributes:
-        program: what is realised.
-        orders: of the equation of each row.
-        relative_degree: what was found about its rows.
-        internal: what was found about what they leave over near the given place; None where no rest was found there.
-        motion: the closed loop as numbers, for what looks at it on the program.
+        program: the program that is realised.
+        orders: order of the equation of each row.
+        relative_degree: relative degree of the program.
+        internal: internal dynamics at rest near the given state; None if no rest was found there.
+        motion: the closed loop as numerical functions.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -152,18 +153,18 @@ class ServoController(Controller):
         tolerance: float = 1e-10,
         allow_unstable_internal: bool = False,
     ) -> None:
-        """Differentiate the program, judge what it leaves over, and build the law.
+        """Differentiate the program, check its internal dynamics, and build the law.
 
         Args:
-            program: rows of orders 0 and 1, at most as many as there are inputs.
-            near: coordinates near which it is to work, shape (nq,).
-            near_velocity: velocities likewise, shape (nv,); zero if not given.
-            rates: all poles of a row lie at −rate, a parameter; one for all rows or for each [1/s]; 2 without poles.
-            poles: of each row, in place of rates, as many as the order of its equation [1/s]; the coefficients of that
-                are parameters then.
-            extension: how dependent rows of A are dealt with; without them it makes no difference.
-            tolerance: least square of what is left of a row outside those before it, relative to its usual size.
-            allow_unstable_internal: go on although what is left over is unstable, or could not be judged.
+            program: program with rows of orders 0 and 1, at most as many as inputs.
+            near: coordinates near which the law is to work, shape (nq,).
+            near_velocity: velocities near which the law is to work, shape (nv,); zero if not given.
+            rates: all poles of a row lie at −rate, a parameter; one for all rows or one for each [1/s]; 2 by default.
+            poles: poles of each row, in place of rates, as many as the order of its equation [1/s]; its coefficients
+                are then the parameters.
+            extension: treatment of dependent rows of A; without such rows it makes no difference.
+            tolerance: least squared remainder of a row outside earlier ones, relative to its usual size.
+            allow_unstable_internal: True to accept internal dynamics that are unstable or cannot be checked.
 
         Raises:
             ModelError: for a program that cannot be controlled, with the reason; for unstable internal dynamics; for
@@ -171,7 +172,7 @@ class ServoController(Controller):
             ShapeError: for a wrong shape or a number that is not finite.
         """
         if not isinstance(program, Program):
-            raise ModelError(f"a ServoController realises a Program, got {type(program).__name__}")
+            raise ModelError(f"ServoController requires a Program, got {type(program).__name__}")
         self.check_supported(program.robot)
         if extension not in EXTENSIONS:
             raise ModelError(f"extension must be one of {', '.join(map(repr, EXTENSIONS))}, got {extension!r}")
@@ -184,7 +185,7 @@ class ServoController(Controller):
         kept = extension == "integrators" and any(structure.integrators)
         whole = build_servo_structure(program, structure.places, "inputs") if kept else structure
         if whole.failure:
-            raise ModelError(f"integrators before the inputs do not help: {whole.failure}")
+            raise ModelError(f"extension='integrators' does not make the rows independent: {whole.failure}")
         self.orders = equation_orders(whole, integrators=kept)
         gains = row_gains(program.rows, self.orders, rates, poles)
         own = Parameters.collect([self.robot.parameters, *(k.parameters for k in program.constraints)])
@@ -198,7 +199,7 @@ class ServoController(Controller):
         self._deviation = program.deviation
         c, places = self.robot.coordinates, structure.places
         self._symbols = {"t": c.t, "q": c.q, "v": c.v, "p": self.parameters.symbols}
-        # What lies on the program is no matter of gains: there they become numbers.
+        # The manifold of the program does not depend on gains, so they become numbers.
         extra = Parameters.collect(gain.parameters for gain in static)
         numbers = ca.SX(ca.DM(extra.values()))
         output, errors = (ca.substitute(e, extra.symbols, numbers) for e in (plain.output, plain.errors))
@@ -207,13 +208,13 @@ class ServoController(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
-        """Why this law cannot drive a robot, as the end of a sentence: it has no inputs.
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        return super().refusal(robot) if robot.u.numel() else "it has no inputs"
+        return super().unsupported_reason(robot) if robot.u.numel() else "it has no inputs"
 
     @property
     def law(self) -> Law | None:
@@ -234,7 +235,7 @@ class ServoController(Controller):
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Those of the program."""
+        """Constraints of the program."""
         return self.program.constraints
 
     @property
@@ -249,7 +250,7 @@ class ServoController(Controller):
 
     @property
     def rank_loss_message(self) -> str:
-        """That a row has lost its relative degree."""
+        """Message that a row has lost its relative degree."""
         return LOST
 
     @property
@@ -258,11 +259,11 @@ class ServoController(Controller):
         return self._linearizations
 
     def reset(self) -> None:
-        """Empty the integrators; at the first sample they start so that the rows obey as well as they can."""
+        """Reset the integrators; at the first sample they start so that the rows obey their equations best."""
         self.memory = self._empty
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Take in one sample, to which the integrators go on by their rates at this one and the two before.
+        """Process one sample: integrate by the rates at this sample and the two before.
 
         Args:
             t: time [s], not before that of the last sample.
@@ -271,8 +272,8 @@ class ServoController(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: for a sample out of the order of time.
-            NotFiniteError: if what the integrators hold is not finite.
+            ModelError: for a sample before the last one.
+            NotFiniteError: if the contents of the integrators are not finite.
         """
         memory = self.memory
         if not isinstance(memory, IntegratorMemory):
@@ -284,12 +285,12 @@ class ServoController(Controller):
         after = memory.advanced(arguments[0], lambda held: self._tick(arguments, held)[3], held)
         if not (np.isfinite(after.held).all() and np.isfinite(after.rate).all()):
             raise NotFiniteError(
-                f"at t = {arguments[0]:g}: what the integrators hold is not finite. {Status.NOT_FINITE.sentence}"
+                f"at t = {arguments[0]:g}: the contents of the integrators are not finite. {Status.NOT_FINITE.sentence}"
             )
         self.memory = after
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """The input u, shape (nu,).
+        """Return the input u, shape (nu,).
 
         Args:
             t: time [s].
@@ -299,7 +300,7 @@ class ServoController(Controller):
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if a row loses its relative degree at this state; the message says which, by how much.
+            SingularProgramError: if a row loses its relative degree at this state; the message names it.
             NotFiniteError: if the output is not finite although the rows are independent.
         """
         arguments = self.arguments(t, q, v, p)
@@ -315,7 +316,7 @@ class ServoController(Controller):
     def observe(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
-        """Output and pivots, which show where a row loses its relative degree."""
+        """Return output and pivots, which show where a row loses its relative degree."""
         arguments = self.arguments(t, q, v, p)
         output, relative, pivots, _ = self._tick(arguments, self._contents(arguments))
         return Observation(output, pivots, relative, np.zeros(0))
@@ -328,7 +329,7 @@ class ServoController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """Deviation of the program's rows; accelerations have no part in it."""
+        """Return the deviation of the program's rows, which does not depend on accelerations."""
         vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._looked(*self.arguments(t, q, v, p))[1])
 
@@ -339,15 +340,15 @@ class ServoController(Controller):
         v: ArrayLike | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Feedforward:
-        """The state on the program at a time, and the inputs that keep it there, by Newton's method.
+        """Find the state on the program at a time, and the inputs that keep it there, by Newton's method.
 
-        Where the outputs are flat, that is the exact motion of the program: y = ẏ = … = 0 determine the state. Where
-        they are not, it is a state on the program near the one given, and what happens inside is not determined.
+        If the outputs are flat, that is the exact motion of the program: y = ẏ = … = 0 determine the state. Otherwise
+        it is a state on the program near the given one, and the internal state is not determined.
 
         Args:
             t: time [s].
-            q: coordinates to start from, shape (nq,); those given as ``near`` if not given.
-            v: velocities likewise, shape (nv,).
+            q: coordinates to start from, shape (nq,); the controller's ``near`` if not given.
+            v: velocities to start from, shape (nv,); the controller's ``near_velocity`` if not given.
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
@@ -395,28 +396,27 @@ def internal_dynamics(
     step: float = 1e-3,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> InternalDynamics:
-    """What a program leaves over while all its rows are obeyed, and whether that is stable.
+    """Return the internal dynamics of a program, the motion left free by its rows, and their stability.
 
-    At rest: the zeros of the linearization, with time standing still at ``t``. Along a motion of the program, which
-    starts at the state on the program nearest to the given one: the mean rates at which perturbations grow that leave
-    all rows obeyed.
+    At rest: the zeros of the linearization, with time frozen at ``t``. Along a motion of the program, which starts at
+    the state on the program nearest to the given one: the mean growth rates of perturbations that satisfy all rows.
 
     Args:
-        controller: of the program.
-        q: coordinates to start from, shape (nq,); those near which the controller was built if not given.
-        v: velocities likewise, shape (nv,).
+        controller: servo-controller of the program.
+        q: coordinates to start from, shape (nq,); the controller's ``near`` if not given.
+        v: velocities to start from, shape (nv,); the controller's ``near_velocity`` if not given.
         t: time [s].
-        duration: of the motion to look at [s]; at rest if not given.
-        step: of its integration [s].
+        duration: length of the motion to analyse [s]; at rest if not given.
+        step: step of its integration [s].
         p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: for no servo-controller, or if there is no rest on the program near the given state.
+        ModelError: if ``controller`` is not a ServoController, or there is no rest on the program near the given state.
         NotConvergedError: if no state on the program is found.
         NotFiniteError: if the motion diverges.
     """
     if not isinstance(controller, ServoController):
-        raise ModelError(f"internal_dynamics looks at a ServoController, got {type(controller).__name__}")
+        raise ModelError(f"internal_dynamics requires a ServoController, got {type(controller).__name__}")
     motion = controller.motion
     time, q0, v0, numbers = controller.arguments(t, motion.q if q is None else q, motion.v if v is None else v, p)
     own, start = numbers[: len(motion.parameters)], np.concatenate([q0, v0])
@@ -427,7 +427,7 @@ def internal_dynamics(
     x = motion.rest(time, start, own)
     if x is None:
         raise ModelError(
-            f"no state of rest found on the program at t = {time:g} s near the given one: the program moves there, or "
-            "its place is out of reach. Give duration= to look along its motion, or another q"
+            f"no state of rest was found on the program at t = {time:g} s near the given one: the program moves there, "
+            "or its target is out of reach. Give duration= to analyse its motion, or another q"
         )
     return internal_dynamics_at_rest(motion, time, x, own)

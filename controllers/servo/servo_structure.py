@@ -20,12 +20,12 @@ Array = NDArray[np.float64]
 
 COUNT = 5
 SPREAD = 0.1
-"""Of coordinates, in their own units."""
+"""Spread of the coordinates, in their units."""
 MOTION = 0.5
-"""Of velocities, of what integrators hold, and of time."""
+"""Spread of velocities, contents of integrators, and time."""
 SEED = 1998
 ZERO = 1e-9
-"""Share of what a number is the sum of, below which it counts as rounding."""
+"""Share of its terms below which a number counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,10 @@ class NearbyStates:
     """A few states around one.
 
     Attributes:
-        robot: whose states they are.
-        q: coordinates in the middle, shape (nq,).
-        v: velocities in the middle, shape (nv,).
-        parameters: of what is looked at.
+        robot: the model.
+        q: coordinates at the centre, shape (nq,).
+        v: velocities at the centre, shape (nv,).
+        parameters: parameters of the expressions.
     """
 
     robot: Robot
@@ -45,10 +45,10 @@ class NearbyStates:
     parameters: Parameters
 
     def at(self, expression: ca.SX) -> Array:
-        """Value of an expression at the middle and t = 0, of its shape; NaN where it is not defined.
+        """Return the value of an expression at the centre and t = 0, of its shape; NaN where it is undefined.
 
         Args:
-            expression: in t, q, v and p.
+            expression: expression in t, q, v and p.
         """
         c = self.robot.coordinates
         inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.parameters.symbols}
@@ -58,10 +58,10 @@ class NearbyStates:
         return kernel(0.0, self.q, self.v, p)[0].reshape(expression.shape)
 
     def values(self, expressions: Mapping[str, ca.SX], extended: ca.SX) -> dict[str, Array]:
-        """Values of all expressions, each of shape (places, rows, columns), at places where all are finite.
+        """Return the values of all expressions, each of shape (states, rows, columns), at states where all are finite.
 
         Args:
-            expressions: in t, q, v, p and ``extended``, by name.
+            expressions: expressions in t, q, v, p and ``extended``, by name.
             extended: further symbols, which get random values.
         """
         c = self.robot.coordinates
@@ -73,8 +73,8 @@ class NearbyStates:
         for _ in range(COUNT):
             q = self.q + rng.uniform(-SPREAD, SPREAD, c.nq)
             v = self.v + rng.uniform(-MOTION, MOTION, c.nv)
-            told = kernel(rng.uniform(0.0, MOTION), q, v, rng.uniform(-MOTION, MOTION, extended.numel()), p)
-            whole = [e.reshape(shape) for e, shape in zip(told, kernel.outputs.values(), strict=True)]
+            numbers = kernel(rng.uniform(0.0, MOTION), q, v, rng.uniform(-MOTION, MOTION, extended.numel()), p)
+            whole = [e.reshape(shape) for e, shape in zip(numbers, kernel.outputs.values(), strict=True)]
             if all(np.isfinite(e).all() for e in whole):
                 found.append(whole)
         return {
@@ -86,21 +86,21 @@ class NearbyStates:
 Extension = Literal["rows", "inputs"]
 
 LARGEST = 400_000
-"""Operations in one derivative; beyond that C compilers and memory give up before the mathematics does."""
+"""Largest number of operations in one derivative, for C compilers and memory."""
 
 
 @dataclass
 class ServoRow:
-    """One row, and what is known of its derivatives.
+    """One row and its derivatives.
 
     Attributes:
-        name: for messages.
-        chain: y, ẏ, … as far as the inputs do not reach, in t, q, v, p and what the integrators hold.
-        structural: least order at which the pattern of the equations lets an input in; None if it never does.
+        name: name of the row, for messages.
+        chain: y, ẏ, … up to the last derivative without inputs, in t, q, v, p and the contents of the integrators.
+        structural: least order at which an input can appear by the pattern of the equations; None if it never can.
         degree: order of the first derivative that an input reaches; None if none does.
-        first: order of the derivative that was made an input of its own first; None if it never was.
-        turn: after which stage that was; None likewise.
-        asked: the input that its next derivative is, if it is one.
+        first: order of the derivative that first became an input; None if none did.
+        turn: stage after which it became one; None if none did.
+        next_input: the input that its next derivative is, if it is one.
     """
 
     name: str
@@ -109,42 +109,42 @@ class ServoRow:
     degree: int | None = None
     first: int | None = None
     turn: int | None = None
-    asked: ca.SX | None = None
+    next_input: ca.SX | None = None
 
 
 @dataclass
 class ServoStructure:
     """ẋ = f + G w, ξ̇ in it, and rows y^{(ρ)} = b + A w with independent rows A.
 
-    Where A has dependent rows it is extended, and the rows are differentiated on, in one of two ways:
+    If A has dependent rows it is extended, and the rows are differentiated further, by one of two methods:
 
-    ``"rows"``, inversion [Singh1981]_: as many rows as are independent become inputs themselves, y_i^{(r_i)} = w_i,
-    and those among them on which other rows depend are put behind an integrator, ξ̇_i = w_i.
+    ``"rows"``, inversion [Singh1981]_: the independent rows become inputs, y_i^{(r_i)} = w_i, and those on which other
+    rows depend are put behind an integrator, ξ̇_i = w_i.
 
     ``"inputs"``, dynamic extension [DescusseMoog1985]_: with as many columns C as are independent, A u = A_C ζ where ζ
     = u_C + γ u_K, and those ζ that act on dependent rows are put behind an integrator. No row is preferred, so that it
-    works where a row alone would lose its degree.
+    works where a single row would lose its degree.
 
     Attributes:
-        program: whose rows they are.
-        places: near which everything is judged.
-        extension: which of the two ways.
-        rows: as many as the program has.
+        program: the program.
+        places: states near which everything is evaluated.
+        extension: method of extension.
+        rows: rows of the program.
         state: x = (q, v, ξ).
-        extended: ξ, what integrators hold, in the order in which they were put there.
-        owners: for each ξ, the row that it is a derivative of; −1 where it is an input.
-        starts: for each ξ, what it is where the rows obey their equations best, in x and the ξ before it.
+        extended: ξ, contents of the integrators, in the order in which they were added.
+        owners: for each ξ, the row that it is a derivative of; −1 if it is an input.
+        starts: for each ξ, the value with which the rows obey their equations best, in x and earlier ξ.
         drift: f, shape of the state.
         reach: G, shape (state, nu).
         inputs: w, shape (nu,).
         output: u in t, x, p and w.
         matrix: A, shape (m, nu).
         offset: b, shape (m,).
-        plain: A before any integrator, where all rows were reached.
-        plain_rank: its rank almost everywhere.
+        plain: A before any integrator, if all rows are reached.
+        plain_rank: rank of ``plain`` almost everywhere.
         scales: typical size of each column of A, shape (nu,).
         sizes: typical |A_i|² of each row with these scales, shape (m,).
-        stages: how often rows became inputs.
+        stages: number of extensions.
         failure: why the rows cannot be controlled; empty if they can.
     """
 
@@ -171,17 +171,19 @@ class ServoStructure:
 
     @property
     def integrators(self) -> tuple[int, ...]:
-        """How many integrators stand before the inputs that each row became; of an inversion."""
+        """Number of integrators before the inputs that each row became, for an inversion."""
         return tuple(self.owners.count(i) for i in range(len(self.rows)))
 
     def differentiate(self, row: ServoRow) -> tuple[ca.SX, ca.SX, ca.SX] | None:
-        """The row of A, what its entries are the sums of, and the entry of b, where an input reaches; None if none.
+        """Differentiate a row until an input reaches it; return its row of A, the sizes of its terms, and its b.
+
+        The result is None if no input reaches the row.
 
         Args:
-            row: one of ``rows``, to whose chain derivatives are added that no input reaches.
+            row: one of ``rows``; derivatives that no input reaches are appended to its chain.
         """
-        if row.asked is not None:
-            unit = ca.jacobian(row.asked, self.inputs)
+        if row.next_input is not None:
+            unit = ca.jacobian(row.next_input, self.inputs)
             return unit, unit, ca.SX(0)
         direction = ca.vertcat(self.drift, 1)
         while True:
@@ -189,7 +191,7 @@ class ServoStructure:
             A, parts = gradient @ self.reach, ca.fabs(gradient) @ ca.fabs(self.reach)
             numbers = self.without_rounding(A, parts)
             if not numbers.size:
-                self.failure = f"{row.name!r} is not finite near the given place: choose another"
+                self.failure = f"{row.name!r} is not finite near the given state: choose another"
                 return None
             variables = ca.vertcat(self.state, self.program.robot.coordinates.t)
             rate = ca.cse(ca.jtimes(row.chain[-1], variables, direction))
@@ -203,23 +205,23 @@ class ServoStructure:
                 row.degree = len(row.chain) if row.degree is None else row.degree
                 return A, parts, rate
             row.chain.append(rate)
-            # Later than the pattern says: either entries cancel here, or there is nothing that could be reached.
+            # Beyond the order by pattern: either entries cancel, or no input can reach the row.
             if row.degree is None and len(row.chain) > (row.structural or 0) and self.rows_depend():
                 return None
 
     def without_rounding(self, A: ca.SX, parts: ca.SX) -> Array:
-        """Values of a matrix at all places, with exact zeros where entries are rounding of what they are sums of.
+        """Return a matrix at all states, with exact zeros where entries are rounding of their terms.
 
         Args:
             A: the matrix.
-            parts: the sums of the sizes of what its entries are sums of.
+            parts: sums of the absolute values of the terms of its entries.
         """
         found = self.places.values({"A": A, "parts": parts}, self.extended)
         largest = found["parts"].max(axis=2, keepdims=True, initial=0.0)
         return np.where(np.abs(found["A"]) > ZERO * largest, found["A"], 0.0)
 
     def rows_depend(self) -> bool:
-        """Whether rows and their derivatives so far say less than they are many; then no input can make them obey."""
+        """True if the rows and their derivatives so far are dependent; then no input can satisfy them."""
         chains = [ca.vertcat(*row.chain) for row in self.rows]
         slope = ca.jacobian(ca.vertcat(*chains), self.state)
         found = self.places.values({"slope": slope}, self.extended)["slope"]
@@ -230,9 +232,8 @@ class ServoStructure:
             count += len(row.chain)
             if int(np.linalg.matrix_rank(found[:, :count], tol=ZERO).max()) < count:
                 self.failure = (
-                    f"something that {row.name!r} or its derivatives say is known from the other rows, or never "
-                    "changes, and no input reaches it: take the row away, choose another output, or a place that is "
-                    "not one of symmetry"
+                    f"{row.name!r} or one of its derivatives depends on the other rows, or is constant, so no input "
+                    "controls it: remove the row, choose another output, or a state without symmetry"
                 )
                 return True
         return False

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class InvertedMotion:
-    """A motion on which every row is obeyed and nothing grows.
+    """A bounded motion on which every row is satisfied.
 
     Attributes:
         t: times, shape (N,) [s].
@@ -48,19 +48,18 @@ def stable_inversion(
     tolerance: float = 1e-8,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> InvertedMotion:
-    """The bounded motion of a program that goes from rest to rest [DevasiaChenPaden1996]_.
+    """Find the bounded motion of a program from rest to rest [DevasiaChenPaden1996]_.
 
-    Unstable internal dynamics are bounded only if they begin on their unstable manifold and end on their stable one:
-    the motion starts before the program does, and looks ahead. With time for that on both sides, ẋ = F(t, x) is a
-    boundary value problem: all rows obeyed at the start, no component along stable zeros there, none along unstable
-    ones at the end.
+    Unstable internal dynamics are bounded only if they start on their unstable manifold and end on their stable one:
+    the motion starts before the program does. With sufficient time on both sides, ẋ = F(t, x) is a boundary value
+    problem: at the start all rows satisfied and no component along stable zeros, at the end none along unstable ones.
 
     Args:
-        controller: of the program, built with ``allow_unstable_internal=True``.
-        start: time [s], before the program begins to move by several times 1/|zero|.
-        end: time [s], after it has come to rest likewise.
-        nodes: of the first mesh, at least 2; it may be made up to 50 times as fine.
-        tolerance: of the relative residual, at least 1e-13.
+        controller: servo-controller of the program, built with ``allow_unstable_internal=True``.
+        start: start time [s], several times 1/|zero| before the program starts to move.
+        end: end time [s], several times 1/|zero| after the program has come to rest.
+        nodes: number of nodes of the first mesh, at least 2; it may be refined up to 50 times.
+        tolerance: greatest relative residual, at least 1e-13.
         p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
     Raises:
@@ -85,7 +84,9 @@ def stable_inversion(
     for time in (first, last):
         rest = motion.rest(time, place, own)
         if rest is None:
-            raise ModelError(f"no state of rest found on the program at t = {time:g} s: give it time before and after")
+            raise ModelError(
+                f"no state of rest was found on the program at t = {time:g} s: choose start and end at which it rests"
+            )
         rests.append(rest)
         place = rest
     before, after = (
@@ -95,9 +96,9 @@ def stable_inversion(
     if len(before[0]) + len(after[1]) != inside or len(before[0]) != len(after[0]):
         raise ModelError(
             f"the program has {len(before[0])} stable zeros at the start and {len(after[1])} unstable ones at the "
-            f"end, together not the {inside} dimensions inside: zeros without real part cannot be kept bounded so"
+            f"end, but {inside} internal dimensions: zeros without real part are not supported"
         )
-    # Natural constraints are kept by the equations of motion themselves: their rows at the start hold them.
+    # The equations of motion preserve natural constraints, so their rows at the start suffice.
     rows = motion.independent_errors(first, rests[0], own)
 
     def field(t: Array, x: Array) -> Array:
@@ -111,7 +112,7 @@ def stable_inversion(
         return np.concatenate([rows(a), before[0] @ (a - rests[0]), after[1] @ (b - rests[1])])
 
     with require_memory(
-        50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "take fewer"
+        50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "use fewer nodes"
     ):
         mesh = np.linspace(first, last, nodes)
     share = (mesh - first) / (last - first)
@@ -119,8 +120,8 @@ def stable_inversion(
     found = solve_bvp(field, ends, mesh, guess, fun_jac=slope, tol=tolerance, max_nodes=50 * nodes)
     if not found.success:
         raise NotConvergedError(
-            f"the boundary value problem was not solved: {found.message} Give more nodes, or time before and after; or "
-            "ask for a slower motion, for a row may lose its relative degree on the way"
+            f"the boundary value problem was not solved: {found.message} Use more nodes, more time before and after, "
+            "or a slower motion, since a row may lose its relative degree on the way"
         )
     t, x = np.asarray(found.x, dtype=np.float64), np.asarray(found.y, dtype=np.float64).T
     u = np.array([motion.output(float(s), state, own) for s, state in zip(t, x, strict=True)])
@@ -128,7 +129,7 @@ def stable_inversion(
 
 
 def _boundary_rows(controller: ServoController, t: float, x: Array, p: Array) -> tuple[Array, Array]:
-    """Rows that take out of x − x₀ its components along stable and along unstable zeros, each as real rows."""
+    """Return real rows that extract from x − x₀ its components along stable and along unstable zeros."""
     motion = controller.motion
     Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
     found = np.linalg.eig((Z.T @ slope @ Z).T)

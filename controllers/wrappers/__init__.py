@@ -1,4 +1,4 @@
-"""Wrappers for what lies between a control law and a machine: sampling, delay, limits, sensors, failures."""
+"""Wrappers of control laws: sampling, delay, limits, sensors and failures between a law and a machine."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .actuators import MotorLag, RateLimit, Saturation

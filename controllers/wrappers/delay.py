@@ -23,9 +23,9 @@ class SignalHistory:
     """A signal s at samples t₀ < t₁ < …, with s(t_i − 0) and s(t_i + 0).
 
     Attributes:
-        times: of the samples [s].
-        before: the signal just before each, shape (n,) each.
-        after: just after each, shape (n,) each.
+        times: times of the samples [s].
+        before: the signal just before each sample, shape (n,) each.
+        after: the signal just after each sample, shape (n,) each.
         initial: the signal before the first sample, shape (n,).
     """
 
@@ -36,21 +36,21 @@ class SignalHistory:
 
     @classmethod
     def empty(cls, initial: Array) -> Self:
-        """Before the first sample.
+        """Return the history before the first sample.
 
         Args:
-            initial: the signal until then, shape (n,).
+            initial: the signal before the first sample, shape (n,).
         """
         return cls((), (), (), read_only_copy(initial))
 
     def with_sample(self, t: float, before: Array, after: Array, keep: float) -> SignalHistory:
-        """With one more sample, and without those that are not needed to look back as far as said.
+        """Return the history with one more sample, and without those that are older than needed.
 
         Args:
-            t: its time, at least that of the last one [s].
-            before: the signal just before, shape (n,).
-            after: just after, shape (n,).
-            keep: how far back is looked [s].
+            t: time of the sample, not before the last one [s].
+            before: the signal just before the sample, shape (n,).
+            after: the signal just after the sample, shape (n,).
+            keep: length of the history that is needed [s].
         """
         again = bool(self.times) and t == self.times[-1]
         times = self.times if again else (*self.times, t)
@@ -61,16 +61,16 @@ class SignalHistory:
         return SignalHistory(times[first:], befores[first:], afters[first:], initial)
 
     def at(self, when: float, now: float, present: Array) -> Array:
-        """The signal at a time in the past, shape (n,).
+        """Return the signal at a time in the past, shape (n,).
 
-        Where the time is that of a sample, it is the signal just after it if the present is a sample as well, and just
-        before it if the present lies after the last sample: so a step from one sample to the next sees no jump at its
-        end that belongs to the next step.
+        If that is the time of a sample, it is the signal just after the sample if the present time is a sample as well,
+        and just before it if the present time lies after the last sample: so a step from one sample to the next does
+        not contain a jump at its end that belongs to the next step.
 
         Args:
-            when: the time [s].
-            now: the present, not before the last sample [s].
-            present: the signal at present, shape (n,).
+            when: time in the past [s].
+            now: present time, not before the last sample [s].
+            present: the signal at the present time, shape (n,).
         """
         times = self.times
         if not times:
@@ -91,11 +91,11 @@ class SignalHistory:
 
 @dataclass(frozen=True, eq=False)
 class DelayMemory:
-    """What is remembered.
+    """Memory of :class:`Delay`.
 
     Attributes:
-        commands: what the law said.
-        states: where the motion was, (q, v).
+        commands: history of the commands of the law.
+        states: history of the states (q, v).
     """
 
     commands: SignalHistory
@@ -105,13 +105,13 @@ class DelayMemory:
 class Delay(SignalWrapper[DelayMemory]):
     """u(t) = c(t − τ), c(t) = law(t, q(t − τ_m), v(t − τ_m)).
 
-    Between two samples the law's output and the state are taken to go on a straight line, at samples the output may
-    jump: so a continuous law and a law that is held between samples are both delayed exactly up to the second order in
-    the step, for any τ, longer or shorter than a step. Before the first sample there was the initial output, and the
-    state was that of the first sample.
+    The law's output and the state are interpolated linearly between samples, and the output may jump at samples: so the
+    delay of a continuous law and of a law that is constant between samples is accurate to second order in the step, for
+    any τ, longer or shorter than a step. Before the first sample the output is the initial one and the state that of
+    the first sample.
     """
 
-    takes_commands = True
+    needs_commands = True
 
     def __init__(
         self, controller: Controller, time: float = 0.0, *, measurement: float = 0.0, initial: ArrayLike = 0.0
@@ -119,10 +119,10 @@ class Delay(SignalWrapper[DelayMemory]):
         """Delay a law.
 
         Args:
-            controller: what is delayed.
-            time: τ, of the output [s].
-            measurement: τ_m, of the state that the law sees [s].
-            initial: output until the law's first arrives, a number or shape (n,).
+            controller: the controller inside.
+            time: τ, delay of the output [s].
+            measurement: τ_m, delay of the measured state [s].
+            initial: output until the first delayed one arrives, a number or shape (n,).
 
         Raises:
             ModelError: for a negative time, or an initial output of the wrong shape.
@@ -133,32 +133,32 @@ class Delay(SignalWrapper[DelayMemory]):
         self.initial = finite_vector("initial", initial, self.size, "one for each output")
         self.reset()
 
-    def read(self, own: DelayMemory | None, t: float, q: Array, v: Array) -> DelayMemory:
-        """Keep the state."""
+    def record_sample(self, memory: DelayMemory | None, t: float, q: Array, v: Array) -> DelayMemory:
+        """Record the state."""
         state = np.concatenate([q, v])
-        if own is None:
-            own = DelayMemory(SignalHistory.empty(self.initial), SignalHistory.empty(state))
-        return replace(own, states=own.states.with_sample(t, state, state, self.measurement))
+        if memory is None:
+            memory = DelayMemory(SignalHistory.empty(self.initial), SignalHistory.empty(state))
+        return replace(memory, states=memory.states.with_sample(t, state, state, self.measurement))
 
-    def measured(self, own: DelayMemory | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The state τ_m ago."""
-        if own is None:
-            raise self.no_sample_yet()
+    def measured_state(self, memory: DelayMemory | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the state τ_m ago."""
+        if memory is None:
+            raise self.no_sample_error()
         if self.measurement == 0.0:
             return q, v
-        seen = own.states.at(t - self.measurement, t, np.concatenate([q, v]))
-        return seen[: len(q)], seen[len(q) :]
+        past = memory.states.at(t - self.measurement, t, np.concatenate([q, v]))
+        return past[: len(q)], past[len(q) :]
 
-    def take(self, own: DelayMemory | None, t: float, before: Array, after: Array) -> DelayMemory | None:
-        """Keep the law's output."""
-        if own is None:
+    def record_command(self, memory: DelayMemory | None, t: float, before: Array, after: Array) -> DelayMemory | None:
+        """Record the law's output."""
+        if memory is None:
             return None
-        return replace(own, commands=own.commands.with_sample(t, before, after, self.time))
+        return replace(memory, commands=memory.commands.with_sample(t, before, after, self.time))
 
-    def shaped(self, own: DelayMemory | None, t: float, command: Array) -> tuple[Array, str]:
-        """The output τ ago."""
-        if own is None:
-            raise self.no_sample_yet()
+    def applied_output(self, memory: DelayMemory | None, t: float, command: Array) -> tuple[Array, str]:
+        """Return the output τ ago."""
+        if memory is None:
+            raise self.no_sample_error()
         if self.time == 0.0:
             return command, ""
-        return own.commands.at(t - self.time, t, command), ""
+        return memory.commands.at(t - self.time, t, command), ""

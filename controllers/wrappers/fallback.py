@@ -1,4 +1,4 @@
-"""Fallback: a safe output in place of one that the controller inside refuses."""
+"""Fallback: a safe output where the controller inside fails."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FallbackMemory:
-    """What is remembered.
+    """Memory of :class:`Fallback`.
 
     Attributes:
-        safe: the last output that the law did give, shape (n,); None before there is any.
-        failures: samples in a row that it refused.
-        error: why it refused the last one; None if it did not.
+        safe: last valid output of the law, shape (n,); None before the first.
+        failures: number of consecutive samples at which the law failed.
+        error: error of the law at the last sample; None without an error.
         spare: memory of the law that takes over.
     """
 
@@ -42,16 +42,17 @@ ACTION_MESSAGES = {"hold": "The last safe output is held", "zero": "The output i
 
 
 class Fallback(Wrapper[FallbackMemory]):
-    """u = law(t, q, v), and where the law refuses, the last safe output, zero, or the output of another law.
+    """u = law(t, q, v), and where the law fails, the last safe output, zero, or the output of another law.
 
-    A law refuses by an EruginError, such as dependent rows or NaN from a sensor, or by an output that is not finite.
-    The status is then HELD and the message tells the reason, until the law has accepted a sample again. A mistake in
-    the call (a wrong shape, an unknown parameter) is not bridged. Between samples, where an integrator tries states
-    that the motion may never reach, a refusal is bridged too, and told if it is still there at the next sample.
+    A law fails by raising an EruginError, for dependent rows or NaN from a sensor for example, or by an output that is
+    not finite. The status is then HELD and the message gives the reason, until the law accepts a sample again. A
+    mistake in the call (a wrong shape, an unknown parameter) is raised in any case. Between samples, where an
+    integrator tries states that the motion may never reach, a failure is bridged too, and reported if it persists at
+    the next sample.
 
-    No row ends a run any more: pivots are told as 1. Where nothing can take the law's place, because nothing safe has
-    been applied yet or the other law refuses as well, the refusal is raised; another Fallback around this one can
-    hold what this one gave.
+    Dependent rows no longer end a run: pivots are reported as 1. If there is no substitute, because no safe output has
+    been applied yet or the other law fails as well, the error is raised; another Fallback around this one can hold the
+    last output of this one.
     """
 
     def __init__(
@@ -61,13 +62,13 @@ class Fallback(Wrapper[FallbackMemory]):
         *,
         patience: int | None = None,
     ) -> None:
-        """Watch a law.
+        """Add a fallback to a law.
 
         Args:
-            controller: what is watched.
+            controller: the controller inside, whose failures are bridged.
             on_failure: ``"hold"``, the last safe output; ``"zero"``; or a law that takes over, for the same robot. Its
                 parameters follow those of the first.
-            patience: how many samples in a row may be bridged; any number if not given.
+            patience: largest number of consecutive samples to bridge; unlimited if not given.
 
         Raises:
             ModelError: for something else, a law of another kind, or a patience that is not a whole number.
@@ -76,13 +77,14 @@ class Fallback(Wrapper[FallbackMemory]):
         if isinstance(on_failure, Controller):
             other = on_failure
             if other.robot is not self.robot or other.applies_force is not self.applies_force:
-                gives = {True: "forces", False: "inputs"}
+                output = {True: "forces", False: "inputs"}
                 raise ModelError(
-                    f"the law that takes over must be made for {self.robot.name} and give {gives[self.applies_force]} "
-                    f"as well, got one for {other.robot.name} that gives {gives[other.applies_force]}"
+                    f"the law that takes over must be built for the same robot {self.robot.name} and return "
+                    f"{output[self.applies_force]}, got one for {other.robot.name} that returns "
+                    f"{output[other.applies_force]}"
                 )
             if other is self.inner:
-                raise ModelError("the law that takes over must be another one than the law that is watched")
+                raise ModelError("on_failure must be another law than the one that it replaces")
             self.parameters = Parameters.collect([self.parameters, other.parameters])
         elif on_failure not in ("hold", "zero"):
             raise ModelError(f"on_failure must be 'hold', 'zero' or a Controller, got {on_failure!r}")
@@ -92,18 +94,18 @@ class Fallback(Wrapper[FallbackMemory]):
         self.patience = patience
         self._spare = on_failure if isinstance(on_failure, Controller) else None
         names = () if self._spare is None else self._spare.parameters.names
-        self._theirs = np.array([self.parameters.names.index(name) for name in names], dtype=np.intp)
+        self._spare_indices = np.array([self.parameters.names.index(name) for name in names], dtype=np.intp)
         self.reset()
 
     def reset(self) -> None:
-        """Forget all samples, and let both laws forget."""
+        """Reset the memory of the wrapper and of both laws."""
         super().reset()
         if self._spare is not None:
             self._spare.reset()
             self.remember(FallbackMemory(None, 0, None, self._spare.memory))
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Take in a sample, whatever it is.
+        """Process a sample, valid or not.
 
         Args:
             t: time [s].
@@ -112,42 +114,42 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: if the law has refused more samples in a row than patience allows, or the law that takes over
-                refuses as well.
+            EruginError: if the law has failed at more consecutive samples than patience allows, or the law that takes
+                over fails as well.
         """
-        own = self.recall() or EMPTY_MEMORY
-        mine, others = self._split(p)
-        error, safe = None, own.safe
+        memory = self.recall() or EMPTY_MEMORY
+        inner_p, spare_p = self._split(p)
+        error, safe = None, memory.safe
         try:
-            self.inner.advance(t, q, v, mine)
-            told = self.inner.observe(t, q, v, mine)
-            error = tick_error(self.inner, told, float(t), q, v, mine)
-            safe = read_only_copy(told.output) if error is None else safe
+            self.inner.advance(t, q, v, inner_p)
+            observation = self.inner.observe(t, q, v, inner_p)
+            error = tick_error(self.inner, observation, float(t), q, v, inner_p)
+            safe = read_only_copy(observation.output) if error is None else safe
         except EruginError as raised:
             if is_usage_error(raised):
                 raise
             error = raised
-        spare, lost = own.spare, None
+        spare, spare_error = memory.spare, None
         if self._spare is not None:
-            self._spare.memory = own.spare
+            self._spare.memory = memory.spare
             try:
-                self._spare.advance(t, q, v, others)
+                self._spare.advance(t, q, v, spare_p)
             except EruginError as raised:
                 if is_usage_error(raised):
                     raise
-                lost = raised
+                spare_error = raised
             spare = self._spare.memory
-        failures = 0 if error is None else own.failures + 1
+        failures = 0 if error is None else memory.failures + 1
         self.remember(FallbackMemory(safe, failures, error, spare))
-        if error is not None and lost is not None:
-            raise both_failed_error(error, lost) from lost
+        if error is not None and spare_error is not None:
+            raise both_failed_error(error, spare_error) from spare_error
         if error is not None and self.patience is not None and failures > self.patience:
             raise terminal_error(
-                error, f"{failures} samples in a row were refused, the last because: {error}"
+                error, f"the law failed at {failures} consecutive samples, at the last because: {error}"
             ) from error
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """The law's output, or what takes its place.
+        """Return the law's output, or its substitute.
 
         Args:
             t: time [s].
@@ -156,24 +158,24 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: if there is nothing to take its place.
+            EruginError: if there is no substitute.
         """
-        own = self.recall() or EMPTY_MEMORY
-        mine = self._split(p)[0]
-        error = own.error
+        memory = self.recall() or EMPTY_MEMORY
+        inner_p = self._split(p)[0]
+        error = memory.error
         if error is None:
             try:
-                output = self.inner.control(t, q, v, mine)
+                output = self.inner.control(t, q, v, inner_p)
                 if np.isfinite(output).all():
                     return output
             except EruginError as raised:
                 if is_usage_error(raised):
                     raise
                 error = raised
-        return self._instead(own, error, t, q, v, p)[0]
+        return self._substitute(memory, error, t, q, v, p)[0]
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """What the law tells, or what takes its place and why.
+        """Return the law's observation, or its substitute and the reason.
 
         Args:
             t: time [s].
@@ -181,31 +183,31 @@ class Fallback(Wrapper[FallbackMemory]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        own = self.recall() or EMPTY_MEMORY
-        mine = self._split(p)[0]
+        memory = self.recall() or EMPTY_MEMORY
+        inner_p = self._split(p)[0]
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
-        error = own.error
+        error = memory.error
         if error is None:
             try:
-                told = self.inner.observe(t, q, v, mine)
-                error = tick_error(self.inner, told, float(t), q, v, mine)
+                observation = self.inner.observe(t, q, v, inner_p)
+                error = tick_error(self.inner, observation, float(t), q, v, inner_p)
                 if error is None:
-                    return replace(told, pivots=ones, relative_pivots=ones)
+                    return replace(observation, pivots=ones, relative_pivots=ones)
             except EruginError as raised:
                 if is_usage_error(raised):
                     raise
                 error = raised
-        output, said = self._instead(own, error, t, q, v, p)
-        does = (
+        output, message = self._substitute(memory, error, t, q, v, p)
+        action = (
             "Another law has taken over"
             if isinstance(self.on_failure, Controller)
             else ACTION_MESSAGES[self.on_failure]
         )
-        message = f"{does}: {error}"
-        return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (message, said))))
+        reason = f"{action}: {error}"
+        return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (reason, message))))
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Of the law that is watched, at the true state, whichever law acts.
+        """Return the deviation of the law inside, at the true state, whichever law acts.
 
         Args:
             t: time [s].
@@ -216,8 +218,8 @@ class Fallback(Wrapper[FallbackMemory]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Of the law that is watched.
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Return status and message of the law inside.
 
         Args:
             t: time [s].
@@ -225,50 +227,52 @@ class Fallback(Wrapper[FallbackMemory]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().verdict(t, q, v, self._split(p)[0])
+        return super().diagnose(t, q, v, self._split(p)[0])
 
     def _split(self, p: Values) -> tuple[Values, Values]:
-        """Parameters of the law, which come first, and of the other."""
+        """Split the parameters into those of the law inside, which come first, and those of the other law."""
         if self._spare is None:
             return p, None
         values = self.parameters.values(p)
-        return values[: len(self.inner.parameters)], values[self._theirs]
+        return values[: len(self.inner.parameters)], values[self._spare_indices]
 
-    def _instead(
-        self, own: FallbackMemory, error: EruginError | None, t: float, q: ArrayLike, v: ArrayLike, p: Values
+    def _substitute(
+        self, memory: FallbackMemory, error: EruginError | None, t: float, q: ArrayLike, v: ArrayLike, p: Values
     ) -> tuple[Array, str]:
-        """What takes the place of an output that there is not, and what there is to say of it."""
-        error = error or NotFiniteError(f"at t = {float(t):g}: the law gave an output that is not finite.")
+        """Return the substitute for a missing output, and its message."""
+        error = error or NotFiniteError(f"at t = {float(t):g}: the law returned an output that is not finite.")
         if self._spare is not None:
-            self._spare.memory, others = own.spare, self._split(p)[1]
+            self._spare.memory, spare_p = memory.spare, self._split(p)[1]
             try:
-                told = self._spare.observe(t, q, v, others)
-                lost = tick_error(self._spare, told, float(t), q, v, others)
+                observation = self._spare.observe(t, q, v, spare_p)
+                spare_error = tick_error(self._spare, observation, float(t), q, v, spare_p)
             except EruginError as raised:
                 if is_usage_error(raised):
                     raise
                 raise both_failed_error(error, raised) from raised
-            if lost is not None:
-                raise both_failed_error(error, lost) from lost
-            return told.output, told.message
+            if spare_error is not None:
+                raise both_failed_error(error, spare_error) from spare_error
+            return observation.output, observation.message
         with contextlib.suppress(NotFiniteInputError):
             self.arguments(t, q, v, p)
         if self.on_failure == "zero":
             return np.zeros(self.size), ""
-        if own.safe is None:
+        if memory.safe is None:
             raise terminal_error(
                 error,
                 f"{str(error).rstrip('.')}. There is no safe output to hold yet: start from a state that the law "
-                "accepts, or take on_failure='zero'.",
+                "accepts, or use on_failure='zero'.",
             )
-        return own.safe.copy(), ""
+        return memory.safe.copy(), ""
 
 
-def both_failed_error(error: EruginError, lost: EruginError) -> EruginError:
-    """What is raised where the law that takes over refuses as well.
+def both_failed_error(error: EruginError, spare_error: EruginError) -> EruginError:
+    """Return the error for the case that the law that takes over fails as well.
 
     Args:
-        error: why the first law refused.
-        lost: why the other did.
+        error: error of the first law.
+        spare_error: error of the law that takes over.
     """
-    return terminal_error(lost, f"{str(error).rstrip('.')}. The law that takes over refuses as well: {lost}")
+    return terminal_error(
+        spare_error, f"{str(error).rstrip('.')}. The law that takes over fails as well: {spare_error}"
+    )

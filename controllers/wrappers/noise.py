@@ -25,18 +25,18 @@ Array = NDArray[np.float64]
 
 
 class MeasurementNoise(Wrapper[None]):
-    """u = law(t, q + n(t), v + w(t)), with n and w functions of time whose numbers are parameters.
+    """u = law(t, q + n(t), v + w(t)), where n and w are functions of time with parameters.
 
-    A symbolic law stays one, so that a simulation remains one compiled kernel; equal parameters give all laws the same
-    errors. What the law tells of its deviation is that of the true state; its pivots, and which rows are on, are what
-    it finds itself, at the state that it sees.
+    A symbolic law stays symbolic, so that a simulation remains one compiled kernel; equal parameters give all laws the
+    same errors. The deviation is that of the true state; the pivots, and which rows are on, are those at the measured
+    state.
 
-    Unlike :class:`Noise`, which is drawn anew at each sample, errors here are smooth functions of time, with a band of
-    their own that does not change with the step. Coordinates that are tied to each other, such as those of a
-    quaternion, leave what ties them by as much as the errors: give these zeros.
+    Unlike :class:`Noise`, which is drawn at each sample, these errors are smooth functions of time with a fixed band
+    that does not depend on the step. Coordinates that are related by constraints, such as those of a quaternion,
+    violate them by as much as the errors: use zeros for these.
 
     Attributes:
-        random_ranges: lowest and highest value, by name, of the parameters that are uniformly random between them.
+        random_ranges: lowest and highest value, by name, of the parameters that are drawn uniformly between them.
     """
 
     def __init__(
@@ -50,25 +50,25 @@ class MeasurementNoise(Wrapper[None]):
         seed: int = 0,
         name: str = "noise",
     ) -> None:
-        """Let a law see errors.
+        """Add measurement errors to a law.
 
         Args:
-            controller: the law.
+            controller: the controller inside.
             q: n, root mean square of a :class:`~erugin.robots.BandNoise`, a number or shape (nq,) [unit of q]; or any
                 other signal of nq components. Its parameters are ``noise.q.phase1`` for a coordinate ``q``, and so on.
             v: w, likewise, independent of n, a number or shape (nv,), with parameters ``noise.rate.q.phase1`` and so
-                on; or ``"derivative"`` for w = dn/dt, the velocity of a sensor of positions alone, which is about
+                on; or ``"derivative"`` for w = dn/dt, the velocity from a sensor of positions only, which is about
                 2π f times as large.
             band: lowest and highest frequency of both [Hz].
-            terms: cosines of each component.
-            seed: draws the nominal phases and frequencies, of n as a BandNoise of twice the seed has them, of w as one
-                of the seed after that.
-            name: what the names of parameters begin with.
+            terms: number of cosines of each component.
+            seed: seed of the nominal phases and frequencies; n is a BandNoise with seed 2·seed and w one with
+                2·seed + 1.
+            name: prefix of the names of the parameters.
 
         Raises:
-            ModelError: for no controller, a wrong size, ``"derivative"`` where velocities are not the rates of
-                coordinates, or no error at all.
-            ParameterError: if the law has parameters of these names already.
+            ModelError: if ``controller`` is not a controller, for a wrong size, for ``"derivative"`` where velocities
+                are not the rates of coordinates, or if all errors are zero.
+            ParameterError: if the law already has parameters of these names.
         """
         super().__init__(controller)
         c = self.robot.coordinates
@@ -77,23 +77,25 @@ class MeasurementNoise(Wrapper[None]):
                 raise ModelError(f"v must be a root mean square, a Signal or 'derivative', got {v!r}")
             if not c.are_rates:
                 raise ModelError(
-                    f"the velocities of {self.robot.name} are not the rates of its coordinates, so v='derivative' has "
-                    "no meaning: give their own root mean square"
+                    f"v='derivative' requires velocities that are the rates of the coordinates, which those of "
+                    f"{self.robot.name} are not: give their root mean square"
                 )
         require_name("measurement noise", name)
         moving = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
-        # Band, terms and seed are looked at as they were given, even where no noise is built of them.
+        # Check band, terms and seed even where no noise is built from them.
         BandNoise(0.0, band, terms, seed)
         self._q = _build_signal("q", q, lambda size: BandNoise(size, band, terms, 2 * seed), c.t, name, c.names)
         if isinstance(v, str):
             self._v = SignalExpressions(ca.jtimes(self._q.value, c.t, ca.SX(1)))
         else:
-            own = f"{name}.rate"
-            self._v = _build_signal("v", v, lambda size: BandNoise(size, band, terms, 2 * seed + 1), c.t, own, moving)
-        self._own = Parameters.collect([self._q.parameters, self._v.parameters])
-        if not len(self._own):
-            raise ModelError("Measured needs an error to measure with: give q= or v=, other than zero")
-        self.parameters = Parameters.collect([controller.parameters, self._own])
+            prefix = f"{name}.rate"
+            self._v = _build_signal(
+                "v", v, lambda size: BandNoise(size, band, terms, 2 * seed + 1), c.t, prefix, moving
+            )
+        self._error_parameters = Parameters.collect([self._q.parameters, self._v.parameters])
+        if not len(self._error_parameters):
+            raise ModelError("MeasurementNoise requires an error: give q= or v= other than zero")
+        self.parameters = Parameters.collect([controller.parameters, self._error_parameters])
         self.random_ranges: Mapping[str, tuple[float, float]] = {**self._q.random_ranges, **self._v.random_ranges}
         self.reset()
 
@@ -110,11 +112,11 @@ class MeasurementNoise(Wrapper[None]):
 
     @property
     def law(self) -> Law | None:
-        """The law as expressions, at the state that it sees, if it has any."""
+        """The law as expressions, at the measured state; None if the law inside has none."""
         return self._law
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Let the law take in a sample as it sees it.
+        """Let the law process a sample as measured.
 
         Args:
             t: time [s].
@@ -123,16 +125,16 @@ class MeasurementNoise(Wrapper[None]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            NotFiniteInputError: if it has a number that is not finite.
+            NotFiniteInputError: for a number that is not finite.
         """
         self.recall()
         try:
-            self.inner.advance(*self.seen(t, q, v, p))
+            self.inner.advance(*self.measured_arguments(t, q, v, p))
         finally:
             self.remember(None)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """What the law says to the state that it sees.
+        """Return the output of the law at the measured state.
 
         Args:
             t: time [s].
@@ -141,13 +143,13 @@ class MeasurementNoise(Wrapper[None]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: what the law raises.
+            EruginError: if the law inside raises it.
         """
         self.recall()
-        return self.inner.control(*self.seen(t, q, v, p))
+        return self.inner.control(*self.measured_arguments(t, q, v, p))
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """What the law tells of the state that it sees.
+        """Return the observation of the law at the measured state.
 
         Args:
             t: time [s].
@@ -156,10 +158,10 @@ class MeasurementNoise(Wrapper[None]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.observe(*self.seen(t, q, v, p))
+        return self.inner.observe(*self.measured_arguments(t, q, v, p))
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Of the law inside, at the true state.
+        """Return the deviation of the law inside, at the true state.
 
         Args:
             t: time [s].
@@ -170,8 +172,8 @@ class MeasurementNoise(Wrapper[None]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Of the law inside, at the state that it sees.
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Return status and message of the law inside, at the measured state.
 
         Args:
             t: time [s].
@@ -179,10 +181,12 @@ class MeasurementNoise(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().verdict(*self.seen(t, q, v, p))
+        return super().diagnose(*self.measured_arguments(t, q, v, p))
 
-    def seen(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[float, Array, Array, Array]:
-        """t, q + n and v + w, and the parameters of the law inside.
+    def measured_arguments(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None
+    ) -> tuple[float, Array, Array, Array]:
+        """Return t, q + n and v + w, and the parameters of the law inside.
 
         Args:
             t: time [s].
@@ -190,13 +194,13 @@ class MeasurementNoise(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        inner, own = self._split(p)
+        inner, error_p = self._split(p)
         time, x, w = self.state(t, q, v)
-        of_q, of_v = map(np.atleast_1d, self._errors(time, own))
+        of_q, of_v = map(np.atleast_1d, self._errors(time, error_p))
         return time, x + of_q, w + of_v, inner
 
     def _split(self, p: Values) -> tuple[Array, Array]:
-        """Parameters of the law inside, which come first, and of the errors."""
+        """Split the parameters into those of the law inside, which come first, and those of the errors."""
         values = self._nominal if p is None else self.parameters.values(p)
         return values[: len(self.inner.parameters)], values[len(self.inner.parameters) :]
 
@@ -204,7 +208,7 @@ class MeasurementNoise(Wrapper[None]):
     def _errors(self) -> Kernel:
         return Kernel(
             "measured",
-            {"t": self.robot.t, "p": self._own.symbols},
+            {"t": self.robot.t, "p": self._error_parameters.symbols},
             {"q": self._q.value, "v": self._v.value},
             compiled=False,
         )
@@ -218,22 +222,22 @@ def _build_signal(
     name: str,
     components: tuple[str, ...],
 ) -> SignalExpressions:
-    """The signal; nothing, and no parameters, for a plain zero."""
+    """Build the signal; zero without parameters for a plain zero."""
     try:
         signal = given if isinstance(given, Signal) else noise(given)
         if not isinstance(given, Signal) and not np.any(given):
             return SignalExpressions(ca.SX.zeros(len(components)))
         return signal.build(t, name, components)
     except ModelError as error:
-        raise ModelError(f"{word}= of Measured: {error}") from error
+        raise ModelError(f"{word}= of MeasurementNoise: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseSample:
-    """What is remembered.
+    """Memory of :class:`Noise`.
 
     Attributes:
-        index: number of the sample, from 0.
+        index: index of the sample, from 0.
         q: error of the coordinates, shape (nq,).
         v: error of the velocities, shape (nv,).
         u: error of the output, shape (n,).
@@ -248,8 +252,8 @@ class NoiseSample:
 class Noise(SignalWrapper[NoiseSample]):
     """u = law(t, q + σ_q ξ, v + σ_v ξ′) + σ_u ξ″, with ξ normal, drawn at every sample and constant until the next.
 
-    It is white from sample to sample, so that its power in a band grows with the step: σ² h. The same seed gives the
-    same noise in every run, and different noise in every wrapper that is nested in another.
+    It is white from sample to sample, so that its power spectral density grows with the step: σ² h. The same seed gives
+    the same noise in every run, and different noise in each of several nested wrappers.
     """
 
     is_random = True
@@ -263,17 +267,17 @@ class Noise(SignalWrapper[NoiseSample]):
         u: ArrayLike = 0.0,
         seed: int = 0,
     ) -> None:
-        """Disturb a law.
+        """Add noise to a law.
 
         Args:
-            controller: what is disturbed.
+            controller: the controller inside.
             q: standard deviations of the measured coordinates, a number or shape (nq,).
-            v: of the measured velocities, a number or shape (nv,).
-            u: of the output, a number or shape (n,).
-            seed: not negative.
+            v: standard deviations of the measured velocities, a number or shape (nv,).
+            u: standard deviations of the output, a number or shape (n,).
+            seed: seed of the noise, an integer not below 0.
 
         Raises:
-            ModelError: for a wrong shape, a negative or infinite deviation, or a seed that is none.
+            ModelError: for a wrong shape, a negative or infinite deviation, or a seed that is not an integer from 0.
         """
         super().__init__(controller)
         c = self.robot.coordinates
@@ -285,45 +289,45 @@ class Noise(SignalWrapper[NoiseSample]):
         self.seed = require_seed(seed)
         self.reset()
 
-    def read(self, own: NoiseSample | None, t: float, q: Array, v: Array) -> NoiseSample:
-        """Draw the errors of a sample, all of them in a fixed order, whichever are used."""
-        index = 0 if own is None else own.index + 1
+    def record_sample(self, memory: NoiseSample | None, t: float, q: Array, v: Array) -> NoiseSample:
+        """Draw the errors of a sample, always all of them in a fixed order."""
+        index = 0 if memory is None else memory.index + 1
         drawn = generator(self.seed, self.depth, index).standard_normal(len(q) + len(v) + self.size)
         first, second, third = np.split(drawn, [len(q), len(q) + len(v)])
         return NoiseSample(
             index, read_only_copy(self.q * first), read_only_copy(self.v * second), read_only_copy(self.u * third)
         )
 
-    def measured(self, own: NoiseSample | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The state with its errors."""
-        if own is None:
-            raise self.no_sample_yet()
-        return q + own.q, v + own.v
+    def measured_state(self, memory: NoiseSample | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the state with its errors."""
+        if memory is None:
+            raise self.no_sample_error()
+        return q + memory.q, v + memory.v
 
-    def shaped(self, own: NoiseSample | None, t: float, command: Array) -> tuple[Array, str]:
-        """The output with its error."""
-        if own is None:
-            raise self.no_sample_yet()
-        return command + own.u, ""
+    def applied_output(self, memory: NoiseSample | None, t: float, command: Array) -> tuple[Array, str]:
+        """Return the output with its error."""
+        if memory is None:
+            raise self.no_sample_error()
+        return command + memory.u, ""
 
 
 def generator(seed: int, depth: int, index: int) -> np.random.Generator:
-    """Random numbers of one sample: a function of its index, so that a run can go back to it.
+    """Return the random generator of one sample, a function of its index, so that a run can return to it.
 
     Args:
-        seed: of the wrapper.
-        depth: number of wrappers inside it that draw as well.
-        index: of the sample.
+        seed: seed of the wrapper.
+        depth: number of wrappers inside it that draw random numbers.
+        index: index of the sample, from 0.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(depth, index)))
 
 
 def require_seed(seed: int) -> int:
-    """The seed; raises ModelError unless it is a whole number that is not negative.
+    """Return the seed; raise ModelError unless it is an integer that is not negative.
 
     Args:
-        seed: what was given.
+        seed: the seed to check.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ModelError(f"seed must be a whole number, not negative, got {seed!r}")
+        raise ModelError(f"seed must be a whole number of at least 0, got {seed!r}")
     return int(seed)

@@ -19,33 +19,33 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HoldMemory:
-    """What is remembered.
+    """Memory of :class:`SampleAndHold`.
 
     Attributes:
-        clock: when it ticked.
-        told: by the law at the last tick; None if it refused.
-        error: why it refused; None if it did not.
+        clock: times of the ticks.
+        observation: observation of the law at the last tick; None if the law raised.
+        error: error of the law at the last tick; None without an error.
     """
 
     clock: SampleClock
-    told: Observation | None
+    observation: Observation | None
     error: EruginError | None
 
 
 class SampleAndHold(Wrapper[HoldMemory]):
     """u(t) = law(t_k, q(t_k), v(t_k)) for t_k ≤ t < t_{k+1}, with t_k = t₀ + k T and t₀ the first sample.
 
-    The law inside sees one sample per tick. Where no sample of a simulation falls on a tick, the first one after it is
-    taken: choose a step that divides the period. A step longer than the period is refused. What the law refuses at a
-    tick stays refused until the next.
+    The law inside gets one sample per tick. If no sample of a simulation falls on a tick, the first one after it is
+    used: choose a step that divides the period. A step longer than the period raises ModelError. An error of the law at
+    a tick remains until the next tick.
     """
 
     def __init__(self, controller: Controller, period: float) -> None:
         """Sample a law.
 
         Args:
-            controller: what is computed at ticks.
-            period: T [s].
+            controller: the controller inside, computed at ticks.
+            period: sampling period T [s].
 
         Raises:
             ModelError: for a period that is not positive.
@@ -55,7 +55,7 @@ class SampleAndHold(Wrapper[HoldMemory]):
         self.reset()
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Take in a sample, and compute the law if it is a tick.
+        """Process a sample, and compute the law if it is a tick.
 
         Args:
             t: time [s].
@@ -64,16 +64,16 @@ class SampleAndHold(Wrapper[HoldMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: if samples come less often than ticks.
-            EruginError: what the law inside raises.
+            ModelError: if samples are further apart than ticks.
+            EruginError: if the law inside raises it.
         """
-        own, time, who = self.recall(), finite_time("t", t), type(self).__name__
-        clock = SampleClock(time, time) if own is None else own.clock.at(time, self.period, who)
-        ticks = own is None or clock.index > own.clock.index
-        if own is None or ticks:
+        memory, time, owner = self.recall(), finite_time("t", t), type(self).__name__
+        clock = SampleClock(time, time) if memory is None else memory.clock.at(time, self.period, owner)
+        ticks = memory is None or clock.index > memory.clock.index
+        if memory is None or ticks:
             try:
                 self.inner.advance(time, q, v, p)
-                told = self.inner.observe(time, q, v, p)
+                observation = self.inner.observe(time, q, v, p)
             except EruginError as error:
                 if not is_usage_error(error):
                     self.remember(HoldMemory(clock, None, error))
@@ -81,16 +81,16 @@ class SampleAndHold(Wrapper[HoldMemory]):
             self.remember(
                 HoldMemory(
                     clock,
-                    replace(told, output=read_only_copy(told.output)),
-                    tick_error(self.inner, told, time, q, v, p),
+                    replace(observation, output=read_only_copy(observation.output)),
+                    tick_error(self.inner, observation, time, q, v, p),
                 )
             )
             return
-        self.remember(replace(own, clock=clock))
+        self.remember(replace(memory, clock=clock))
         self.arguments(t, q, v, p)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """What the law said at the last tick.
+        """Return the output of the law at the last tick.
 
         Args:
             t: time [s].
@@ -99,19 +99,19 @@ class SampleAndHold(Wrapper[HoldMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: what the law raised then.
-            ModelError: if there was no sample before.
+            EruginError: if the law raised it at that tick.
+            ModelError: before the first sample.
         """
-        own = self.recall()
+        memory = self.recall()
         self.arguments(t, q, v, p)
-        if own is None:
-            raise self.no_sample_yet()
-        if own.error is not None or own.told is None:
-            raise own.error or self.no_sample_yet()
-        return own.told.output.copy()
+        if memory is None:
+            raise self.no_sample_error()
+        if memory.error is not None or memory.observation is None:
+            raise memory.error or self.no_sample_error()
+        return memory.observation.output.copy()
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """What the law told at the last tick.
+        """Return the observation of the law at the last tick.
 
         Args:
             t: time [s].
@@ -119,10 +119,10 @@ class SampleAndHold(Wrapper[HoldMemory]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        own = self.recall()
+        memory = self.recall()
         self.arguments(t, q, v, p)
-        if own is None:
-            raise self.no_sample_yet()
-        if own.told is None:
-            raise own.error or self.no_sample_yet()
-        return replace(own.told, output=own.told.output.copy())
+        if memory is None:
+            raise self.no_sample_error()
+        if memory.observation is None:
+            raise memory.error or self.no_sample_error()
+        return replace(memory.observation, output=memory.observation.output.copy())

@@ -21,11 +21,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sampled:
-    """What is remembered.
+    """Memory of :class:`Dropout`.
 
     Attributes:
-        index: number of the last sample.
-        failed: whether it was NaN.
+        index: index of the last sample, from 0.
+        failed: True if that sample was NaN.
     """
 
     index: int
@@ -33,24 +33,24 @@ class Sampled:
 
 
 class Dropout(SensorWrapper[Sampled]):
-    """u = law(t, NaN, NaN) from a failed sample to the next, law(t, q, v) else; samples fail with probability P.
+    """u = law(t, NaN, NaN) from a failed sample to the next, else law(t, q, v); samples fail with probability P.
 
-    What the law inside does with NaN is its own affair: Erugin's refuse it, which ends a run, and
+    The law inside must deal with NaN: Erugin's laws raise, which ends a run, and a
     :class:`~erugin.controllers.wrappers.Fallback` around them applies the last safe output.
     """
 
     is_random = True
 
     def __init__(self, controller: Controller, probability: float, *, seed: int = 0) -> None:
-        """Put a law behind such a sensor.
+        """Add dropouts to the measurements of a law.
 
         Args:
-            controller: gets NaN in samples that fail.
+            controller: the controller inside, which gets NaN at samples that fail.
             probability: P, in [0, 1].
-            seed: not negative; the same seed gives the same failures in every run.
+            seed: seed of the failures, an integer not below 0; the same seed gives the same failures in every run.
 
         Raises:
-            ModelError: for a probability beyond these bounds, or a seed that is none.
+            ModelError: for a probability outside [0, 1], or a seed that is not an integer from 0.
         """
         super().__init__(controller)
         self.probability = finite("probability", probability)
@@ -59,16 +59,16 @@ class Dropout(SensorWrapper[Sampled]):
         self.seed = require_seed(seed)
         self.reset()
 
-    def read(self, own: Sampled | None, t: float, q: Array, v: Array) -> Sampled:
-        """Draw whether this sample fails."""
-        index = 0 if own is None else own.index + 1
+    def record_sample(self, memory: Sampled | None, t: float, q: Array, v: Array) -> Sampled:
+        """Decide at random if this sample fails."""
+        index = 0 if memory is None else memory.index + 1
         return Sampled(index, bool(generator(self.seed, self.depth, index).random() < self.probability))
 
-    def measured(self, own: Sampled | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The state, or NaN."""
-        if own is None:
-            raise self.no_sample_yet()
-        return (np.full(q.shape, np.nan), np.full(v.shape, np.nan)) if own.failed else (q, v)
+    def measured_state(self, memory: Sampled | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the state, or NaN after a failed sample."""
+        if memory is None:
+            raise self.no_sample_error()
+        return (np.full(q.shape, np.nan), np.full(v.shape, np.nan)) if memory.failed else (q, v)
 
 
 VelocityEstimate = Literal["exact", "difference", "filtered", "observer"]
@@ -76,12 +76,12 @@ VelocityEstimate = Literal["exact", "difference", "filtered", "observer"]
 
 @dataclass(frozen=True, eq=False)
 class EncoderReading:
-    """What is remembered.
+    """Memory of :class:`Encoders`.
 
     Attributes:
         t: time of the last sample [s].
         q: position in whole counts, shape (nq,).
-        v: velocity as it is known, shape (nv,).
+        v: estimated velocity, shape (nv,).
         estimate: position of the observer, shape (nq,).
     """
 
@@ -101,8 +101,8 @@ class Encoders(SensorWrapper[EncoderReading]):
     - ``"filtered"``: v̂ = ω s/(s + ω) q̂;
     - ``"observer"``: v̂ = ω² s/(s + ω)² q̂, from the observer dx/dt = w + 2ω (q̂ − x), dw/dt = ω² (q̂ − x), v̂ = w.
 
-    Filter and observer are solved exactly for a q̂ that goes on straight lines from sample to sample. All begin at
-    velocity zero. A resolution of zero counts nothing.
+    Filter and observer are solved exactly for a q̂ that is linear between samples. All estimates start with velocity
+    zero. With a resolution of zero the position is exact.
     """
 
     def __init__(
@@ -113,17 +113,17 @@ class Encoders(SensorWrapper[EncoderReading]):
         velocity: VelocityEstimate = "exact",
         cutoff: float | None = None,
     ) -> None:
-        """Let a law read encoders.
+        """Add encoders to a law.
 
         Args:
-            controller: reads them.
+            controller: the controller inside, which reads the encoders.
             resolution: r, a number or shape (nq,), in the units of the coordinates.
-            velocity: which estimate.
+            velocity: name of the velocity estimate.
             cutoff: ω of filter and observer [rad/s].
 
         Raises:
-            ModelError: for a wrong shape, a negative resolution, an unknown word, a cutoff that is missing or of no
-                use, or an estimate for a robot whose velocities are not the rates of its coordinates.
+            ModelError: for a wrong shape, a negative resolution, an unknown estimate, a cutoff that is missing or not
+                used, or an estimate for a robot whose velocities are not the rates of its coordinates.
         """
         super().__init__(controller)
         c = self.robot.coordinates
@@ -134,44 +134,45 @@ class Encoders(SensorWrapper[EncoderReading]):
             raise ModelError(f"velocity must be one of {words}, got {velocity!r}")
         if velocity != "exact" and not c.are_rates:
             raise ModelError(
-                f"velocities of {self.robot.name} are not the rates of its coordinates, so that encoders do not tell "
-                "them: take velocity='exact'"
+                f"velocity={velocity!r} requires velocities that are the rates of the coordinates, which those of "
+                f"{self.robot.name} are not: use velocity='exact'"
             )
         if (cutoff is None) is (velocity in ("filtered", "observer")):
             raise ModelError(
-                f"cutoff is for 'filtered' and 'observer', which need it; got {cutoff!r} with {velocity!r}"
+                f"cutoff= is required by velocity='filtered' and 'observer' and by no other, got cutoff={cutoff!r} "
+                f"with velocity={velocity!r}"
             )
         self.velocity: VelocityEstimate = velocity
         self.cutoff = 0.0 if cutoff is None else positive("cutoff", cutoff)
         self.reset()
 
-    def read(self, own: EncoderReading | None, t: float, q: Array, v: Array) -> EncoderReading:
-        """Count, and estimate."""
+    def record_sample(self, memory: EncoderReading | None, t: float, q: Array, v: Array) -> EncoderReading:
+        """Return the reading: counts and velocity estimate."""
         step = np.where(self.resolution > 0.0, self.resolution, 1.0)
         counted = read_only_copy(np.where(self.resolution > 0.0, step * np.round(q / step), q))
         if self.velocity == "exact":
             return EncoderReading(t, counted, read_only_copy(v), counted)
-        if own is None:
+        if memory is None:
             return EncoderReading(t, counted, read_only_copy(np.zeros(len(v))), counted)
-        h = elapsed(type(self).__name__, own.t, t)
+        h = elapsed(type(self).__name__, memory.t, t)
         if h == 0.0:
-            return own
-        rate = (counted - own.q) / h
+            return memory
+        rate = (counted - memory.q) / h
         if self.velocity == "difference":
             return EncoderReading(t, counted, read_only_copy(rate), counted)
         decay = np.exp(-self.cutoff * h)
         if self.velocity == "filtered":
-            return EncoderReading(t, counted, read_only_copy(rate + decay * (own.v - rate)), counted)
-        # A ramp is followed without error; what misses it decays with the double eigenvalue −ω.
+            return EncoderReading(t, counted, read_only_copy(rate + decay * (memory.v - rate)), counted)
+        # A ramp is followed without error; a deviation from it decays with the double eigenvalue −ω.
         w = self.cutoff
-        e, f = own.estimate - own.q, own.v - rate
+        e, f = memory.estimate - memory.q, memory.v - rate
         estimate = counted + decay * (e + h * (f - w * e))
         return EncoderReading(
             t, counted, read_only_copy(rate + decay * (f + h * (w * f - w**2 * e))), read_only_copy(estimate)
         )
 
-    def measured(self, own: EncoderReading | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The last reading."""
-        if own is None:
-            raise self.no_sample_yet()
-        return own.q, own.v
+    def measured_state(self, memory: EncoderReading | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the last reading."""
+        if memory is None:
+            raise self.no_sample_error()
+        return memory.q, memory.v

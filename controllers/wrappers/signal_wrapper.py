@@ -18,64 +18,65 @@ Array = NDArray[np.float64]
 
 
 class SignalWrapper(Wrapper[MemoryT]):
-    """u(t) = shaped(t, c), c = law(t, measured(t, q, v)).
+    """u(t) = applied_output(t, c), c = law(t, measured_state(t, q, v)).
 
-    A sample is first read, then taken in by the law; then what the law says, just before and just after, becomes known
-    to what shapes the output. A sample that the law refuses counts as one: clocks go on, and noise is drawn; one that
-    is not finite is handed on to the law and changes nothing here.
+    A sample is first recorded, then processed by the law; then the command of the law just before and just after the
+    sample is recorded. A sample that the law refuses still counts: clocks advance, and noise is drawn. One that is not
+    finite is passed to the law and changes nothing here.
 
-    What changes one of the two only is a :class:`~erugin.controllers.wrappers.signal_wrapper.SensorWrapper` or a
+    A wrapper that changes only one of the two signals is a
+    :class:`~erugin.controllers.wrappers.signal_wrapper.SensorWrapper` or an
     :class:`~erugin.controllers.wrappers.signal_wrapper.ActuatorWrapper`.
     """
 
-    takes_commands: ClassVar[bool] = False
-    """Whether what shapes the output must know what the law says at samples."""
+    needs_commands: ClassVar[bool] = False
+    """True if the applied output depends on the commands of the law at samples."""
 
-    def read(self, own: MemoryT | None, t: float, q: Array, v: Array) -> MemoryT | None:
-        """What is remembered once a sample is read.
+    def record_sample(self, memory: MemoryT | None, t: float, q: Array, v: Array) -> MemoryT | None:
+        """Return the memory after a sample.
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
         """
-        return own
+        return memory
 
     @abstractmethod
-    def measured(self, own: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """What the law sees of a state.
+    def measured_state(self, memory: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the state that the law measures, (q, v).
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
         """
 
-    def take(self, own: MemoryT | None, t: float, before: Array, after: Array) -> MemoryT | None:
-        """What is remembered once the law has taken in a sample.
+    def record_command(self, memory: MemoryT | None, t: float, before: Array, after: Array) -> MemoryT | None:
+        """Return the memory after the law has processed a sample.
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
-            before: what the law says just before, shape (n,).
-            after: just after, shape (n,).
+            before: command of the law just before the sample, shape (n,).
+            after: command of the law just after the sample, shape (n,).
         """
-        return own
+        return memory
 
     @abstractmethod
-    def shaped(self, own: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
-        """What becomes of the law's output, and a sentence if it does not get what it asks for.
+    def applied_output(self, memory: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
+        """Return the output that is applied, and a sentence if it is not what the law commands.
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
-            command: what the law says, shape (n,).
+            command: output of the law, shape (n,).
         """
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Take in a sample.
+        """Process a sample.
 
         Args:
             t: time [s].
@@ -84,39 +85,39 @@ class SignalWrapper(Wrapper[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            NotFiniteInputError: if it has a number that is not finite.
+            NotFiniteInputError: for a number that is not finite.
         """
-        own = new = self.recall()
+        memory = new = self.recall()
         try:
             try:
                 time, x, w = self.state(t, q, v)
             except NotFiniteInputError:
                 self.inner.advance(t, q, v, p)
                 raise
-            before = self._until(own, time, x, w, p)
-            new = read = self.read(own, time, x, w)
-            seen = self.measured(read, time, x, w)
-            self.inner.advance(time, *seen, p)
-            if self.takes_commands:
-                after = self.inner.control(time, *seen, p)
+            before = self._until(memory, time, x, w, p)
+            new = recorded = self.record_sample(memory, time, x, w)
+            measured = self.measured_state(recorded, time, x, w)
+            self.inner.advance(time, *measured, p)
+            if self.needs_commands:
+                after = self.inner.control(time, *measured, p)
                 if np.isfinite(after).all():
-                    new = self.take(read, time, after if before is None else before, after)
+                    new = self.record_command(recorded, time, after if before is None else before, after)
         finally:
             self.remember(new)
 
-    def _until(self, own: MemoryT | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
-        """What the law said just before a sample; None if it says the same just after, or said nothing."""
-        if not self.takes_commands or own is None or self.inner.memory is None:
+    def _until(self, memory: MemoryT | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
+        """Command of the law just before a sample; None if it is the same just after, or unknown."""
+        if not self.needs_commands or memory is None or self.inner.memory is None:
             return None
         try:
-            before = self.inner.control(t, *self.measured(own, t, q, v), p)
+            before = self.inner.control(t, *self.measured_state(memory, t, q, v), p)
         except EruginError:
-            # It may have refused the sample before, and must still be shown this one.
+            # The law may have refused the previous sample, and must still process this one.
             return None
         return before if np.isfinite(before).all() else None
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """The output at one instant.
+        """Return the output at one instant.
 
         Args:
             t: time [s].
@@ -125,15 +126,17 @@ class SignalWrapper(Wrapper[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: what the law inside raises.
-            ModelError: if there was no sample before.
+            EruginError: if the law inside raises it.
+            ModelError: before the first sample.
         """
-        own = self.recall()
+        memory = self.recall()
         time, x, w = self.state(t, q, v)
-        return self.shaped(own, time, self.inner.control(time, *self.measured(own, time, x, w), p))[0]
+        return self.applied_output(memory, time, self.inner.control(time, *self.measured_state(memory, time, x, w), p))[
+            0
+        ]
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """What the law inside tells, with the output that is applied.
+        """Return the observation of the law inside, with the output that is applied.
 
         Args:
             t: time [s].
@@ -141,36 +144,38 @@ class SignalWrapper(Wrapper[MemoryT]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        own = self.recall()
+        memory = self.recall()
         time, x, w = self.state(t, q, v)
-        told = self.inner.observe(time, *self.measured(own, time, x, w), p)
-        if not np.isfinite(told.output).all():
-            return told
-        return replace_output(told, *self.shaped(own, time, told.output))
+        observation = self.inner.observe(time, *self.measured_state(memory, time, x, w), p)
+        if not np.isfinite(observation.output).all():
+            return observation
+        return replace_output(observation, *self.applied_output(memory, time, observation.output))
 
 
-def replace_output(told: Observation, output: Array, said: str) -> Observation:
-    """What the law inside told, with the output that is applied instead.
+def replace_output(observation: Observation, output: Array, message: str) -> Observation:
+    """Return an observation with the output that is applied, and the status LIMITED if it differs.
 
     Args:
-        told: by the law inside.
-        output: what is applied.
-        said: by how much it had to differ; empty if it had not.
+        observation: observation of the law inside.
+        output: output that is applied.
+        message: sentence on the difference; empty otherwise.
     """
-    if not said:
-        return replace(told, output=output)
-    status = Status.HELD if told.status is Status.HELD else Status.LIMITED
-    return replace(told, output=output, status=status, message=" ".join(filter(None, (said, told.message))))
+    if not message:
+        return replace(observation, output=output)
+    status = Status.HELD if observation.status is Status.HELD else Status.LIMITED
+    return replace(
+        observation, output=output, status=status, message=" ".join(filter(None, (message, observation.message)))
+    )
 
 
 class ActuatorWrapper(SignalWrapper[MemoryT]):
-    """u(t) = shaped(t, law(t, q, v))."""
+    """u(t) = applied_output(t, law(t, q, v))."""
 
-    def measured(self, own: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The state as it is.
+    def measured_state(self, memory: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return the true state.
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
@@ -179,14 +184,14 @@ class ActuatorWrapper(SignalWrapper[MemoryT]):
 
 
 class SensorWrapper(SignalWrapper[MemoryT]):
-    """u(t) = law(t, measured(t, q, v))."""
+    """u(t) = law(t, measured_state(t, q, v))."""
 
-    def shaped(self, own: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
-        """The law's output as it is.
+    def applied_output(self, memory: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
+        """Return the output of the law.
 
         Args:
-            own: what is remembered; None before there is any.
+            memory: memory of the wrapper; None before the first sample.
             t: time [s].
-            command: what the law says, shape (n,).
+            command: output of the law, shape (n,).
         """
         return command, ""

@@ -12,13 +12,13 @@ Array = NDArray[np.float64]
 
 
 def vector_argument(name: str, value: ArrayLike, size: int, what: str) -> Array:
-    """A number for all or a vector, as a read-only vector without NaN; infinities are let through.
+    """Return a number for all or a vector as a read-only vector without NaN; infinities are allowed.
 
     Args:
-        name: of the argument, for messages.
-        value: a number, or shape (size,).
-        size: of the vector.
-        what: says in the message what the entries stand for.
+        name: name of the argument, for messages.
+        value: a number, or a vector of shape (size,).
+        size: length of the vector.
+        what: meaning of the entries, for messages.
 
     Raises:
         ModelError: for another shape, or a NaN.
@@ -35,10 +35,10 @@ def vector_argument(name: str, value: ArrayLike, size: int, what: str) -> Array:
 
 
 def read_only_copy(array: ArrayLike) -> Array:
-    """A read-only copy, for a memory.
+    """Return a read-only copy, for a memory.
 
     Args:
-        array: numbers.
+        array: numbers, any shape.
     """
     copied = np.array(array, dtype=np.float64)
     copied.setflags(write=False)
@@ -46,13 +46,13 @@ def read_only_copy(array: ArrayLike) -> Array:
 
 
 def nonnegative_vector(name: str, value: ArrayLike, size: int, what: str) -> Array:
-    """As :func:`vector_argument`, and none below zero.
+    """Return a vector as :func:`vector_argument`, with no entry below zero.
 
     Args:
-        name: of the argument, for messages.
-        value: a number, or shape (size,).
-        size: of the vector.
-        what: says in the message what the entries stand for.
+        name: name of the argument, for messages.
+        value: a number, or a vector of shape (size,).
+        size: length of the vector.
+        what: meaning of the entries, for messages.
 
     Raises:
         ModelError: for another shape, a NaN or a negative number.
@@ -64,13 +64,13 @@ def nonnegative_vector(name: str, value: ArrayLike, size: int, what: str) -> Arr
 
 
 def positive_vector(name: str, value: ArrayLike, size: int, what: str) -> Array:
-    """As :func:`vector_argument`, and all greater than zero.
+    """Return a vector as :func:`vector_argument`, with all entries greater than zero.
 
     Args:
-        name: of the argument, for messages.
-        value: a number, or shape (size,).
-        size: of the vector.
-        what: says in the message what the entries stand for.
+        name: name of the argument, for messages.
+        value: a number, or a vector of shape (size,).
+        size: length of the vector.
+        what: meaning of the entries, for messages.
 
     Raises:
         ModelError: for another shape, a NaN, or a number that is not positive.
@@ -82,13 +82,13 @@ def positive_vector(name: str, value: ArrayLike, size: int, what: str) -> Array:
 
 
 def finite_vector(name: str, value: ArrayLike, size: int, what: str) -> Array:
-    """As :func:`vector_argument`, and all finite.
+    """Return a vector as :func:`vector_argument`, with all entries finite.
 
     Args:
-        name: of the argument, for messages.
-        value: a number, or shape (size,).
-        size: of the vector.
-        what: says in the message what the entries stand for.
+        name: name of the argument, for messages.
+        value: a number, or a vector of shape (size,).
+        size: length of the vector.
+        what: meaning of the entries, for messages.
 
     Raises:
         ModelError: for another shape, a NaN or an infinity.

@@ -30,54 +30,54 @@ TERMINAL_ERRORS: tuple[type[EruginError], ...] = (SingularProgramError, Contradi
 
 
 def tick_error(
-    controller: Controller, told: Observation, t: float, q: ArrayLike, v: ArrayLike, p: Values
+    controller: Controller, observation: Observation, t: float, q: ArrayLike, v: ArrayLike, p: Values
 ) -> EruginError | None:
-    """Why an observation is none that can be applied; None if it can.
+    """Return the error of an observation whose output cannot be applied; None if it can.
 
     Args:
-        controller: that told it.
-        told: what it told.
+        controller: the controller that made the observation.
+        observation: the observation.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         p: parameters: nominal, overridden by name, or the whole vector.
     """
-    status = tick_status(bool(np.isfinite(told.output).all()), told.relative_pivots, controller.tolerance)
+    status = tick_status(bool(np.isfinite(observation.output).all()), observation.relative_pivots, controller.tolerance)
     if status is Status.OK:
         return None
     if status is Status.SINGULAR:
-        found, said = controller.verdict(t, q, v, p)
+        found, message = controller.diagnose(t, q, v, p)
         kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
         if kind is not None:
-            return kind(f"at t = {t:g}: {said}")
-    row = describe_dependent_row(controller.rows, told.relative_pivots) if status is Status.SINGULAR else ""
+            return kind(f"at t = {t:g}: {message}")
+    row = describe_dependent_row(controller.rows, observation.relative_pivots) if status is Status.SINGULAR else ""
     error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
     return error(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
 
 
 def terminal_error(error: EruginError, message: str) -> EruginError:
-    """An error that ends a run, of the same kind where there is one.
+    """Return an error that ends a run, of the same kind if that kind ends runs.
 
     Args:
-        error: what was raised.
-        message: what to say instead.
+        error: the error that was raised.
+        message: message of the new error.
     """
     kind = next((kind for kind in TERMINAL_ERRORS if isinstance(error, kind)), NotConvergedError)
     return kind(message)
 
 
 def is_usage_error(error: EruginError) -> bool:
-    """Whether an error tells of a call that is wrong in every state, and so of nothing that a machine can suffer.
+    """True if an error means that the call is wrong in every state, so that no state of a machine can cause it.
 
     Args:
-        error: what was raised.
+        error: the error that was raised.
     """
     return isinstance(error, ValueError) and not isinstance(error, NotFiniteError)
 
 
 Array = NDArray[np.float64]
 MemoryT = TypeVar("MemoryT")
-"""What a wrapper remembers itself."""
+"""The part of the memory that belongs to the wrapper itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,76 +85,76 @@ class WrapperMemory(Generic[MemoryT]):
     """The memory of a wrapper.
 
     Attributes:
-        own: its own part.
+        outer: the wrapper's part.
         inner: memory of the controller inside.
     """
 
-    own: MemoryT | None
+    outer: MemoryT | None
     inner: object | None
 
 
 class Wrapper(Controller, Generic[MemoryT]):
-    """Something that lies between a control law and a machine, around any controller, another wrapper too.
+    """Component between a control law and a machine, around any controller, including another wrapper.
 
-    Rows, their deviations, tolerance and parameters are those of the law inside. The memory holds that of the law
-    inside, which is put back before the law is asked, so that one law may serve in several wrappers.
+    Rows, their deviations, tolerance and parameters are those of the law inside. The memory contains that of the law
+    inside, which is restored before the law is called, so that one law may serve in several wrappers.
 
     Attributes:
         inner: the controller inside.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     is_random: ClassVar[bool] = False
-    """Whether it draws random numbers."""
+    """True if it draws random numbers."""
 
     def __init__(self, controller: Controller) -> None:
-        """Take over what the law inside says of itself.
+        """Wrap a law.
 
         Args:
-            controller: any.
+            controller: the controller inside.
 
         Raises:
-            ModelError: if it is none.
+            ModelError: if it is not a controller.
         """
         if not isinstance(controller, Controller):
-            raise ModelError(f"{type(self).__name__} goes around a Controller, got {controller!r}")
+            raise ModelError(f"{type(self).__name__} wraps a Controller, got {controller!r}")
         self.inner = controller
         self.robot, self.parameters = controller.robot, controller.parameters
         self.applies_force = controller.applies_force
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Of the law inside."""
+        """Names of the rows of the law inside."""
         return self.inner.rows
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Of the law inside."""
+        """Program constraints of the law inside."""
         return self.inner.constraints
 
     @property
     def switches(self) -> bool:
-        """Of the law inside."""
+        """True if some rows of the law inside are on only at times."""
         return self.inner.switches
 
     @property
     def tolerance(self) -> float:
-        """Of the law inside."""
+        """Relative pivot of the law inside, up to which a row is dependent."""
         return self.inner.tolerance
 
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
-        """Of the law inside."""
+        """State matrices of the perturbation equations of the law inside, by name of the constraint."""
         return self.inner.linearizations
 
     @property
     def rank_loss_message(self) -> str:
-        """Of the law inside."""
+        """Message of the law inside for a row that becomes dependent or vanishes."""
         return self.inner.rank_loss_message
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Of the law inside, at the true state.
+        """Return the deviation of the law inside, at the true state.
 
         Args:
             t: time [s].
@@ -166,8 +166,8 @@ class Wrapper(Controller, Generic[MemoryT]):
         self.recall()
         return self.inner.deviation(t, q, v, a, p)
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Of the law inside.
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Return status and message of the law inside.
 
         Args:
             t: time [s].
@@ -176,31 +176,31 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.verdict(t, q, v, p)
+        return self.inner.diagnose(t, q, v, p)
 
     def reset(self) -> None:
-        """Forget all samples, and let the law inside forget."""
+        """Reset the memory of the wrapper and of the law inside."""
         self.inner.reset()
         self.remember(None)
 
-    def remember(self, own: MemoryT | None) -> None:
-        """Replace the memory by this and what the law inside remembers now.
+    def remember(self, outer: MemoryT | None) -> None:
+        """Replace the memory by the wrapper's part and the present memory of the law inside.
 
         Args:
-            own: the wrapper's part; None before there is any.
+            outer: the wrapper's part; None before the first sample.
         """
         inner = self.inner.memory
-        self.memory = None if own is None and inner is None else WrapperMemory(own, inner)
+        self.memory = None if outer is None and inner is None else WrapperMemory(outer, inner)
 
     def recall(self) -> MemoryT | None:
-        """The wrapper's part of the memory; the law inside gets its own back."""
+        """Restore the memory of the law inside and return the wrapper's part."""
         memory = cast("WrapperMemory[MemoryT] | None", self.memory)
-        # Nothing to remember is a memory too: that of a law that has seen no sample yet.
+        # None is a memory too: that of a law before the first sample.
         self.inner.memory = None if memory is None else memory.inner
-        return None if memory is None else memory.own
+        return None if memory is None else memory.outer
 
     def state(self, t: float, q: ArrayLike, v: ArrayLike) -> tuple[float, Array, Array]:
-        """t, q and v, checked.
+        """Check t, q and v and return them.
 
         Args:
             t: time [s].
@@ -208,27 +208,27 @@ class Wrapper(Controller, Generic[MemoryT]):
             v: velocities, shape (nv,).
 
         Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
         """
         time, c = finite_time("t", t), self.robot.coordinates
         return time, vector("q", q, c.nq), vector("v", v, c.nv)
 
-    def no_sample_yet(self) -> ModelError:
-        """What is raised where an output is asked for before there was a sample."""
+    def no_sample_error(self) -> ModelError:
+        """Return the error for an output requested before the first sample."""
         return ModelError(
-            f"{type(self).__name__} has taken in no sample yet: call advance(t, q, v) before control(t, q, v), once "
-            "per tick, as a simulation does"
+            f"{type(self).__name__} has no sample yet: call advance(t, q, v) before control(t, q, v), once per tick, "
+            "as a simulation does"
         )
 
     @property
     def depth(self) -> int:
-        """How many wrappers inside draw random numbers."""
+        """Number of wrappers inside that draw random numbers."""
         inner: Controller | Wrapper[object] = self.inner
         return inner.depth + inner.is_random if isinstance(inner, Wrapper) else 0
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What messages call each output."""
+        """Label of each output, for messages."""
         if self.applies_force:
             return tuple(f"force along {name!r}" for name in self.robot.coordinates.names[: self.size])
         return tuple(f"input {name!r}" for name in self.robot.input_names)
@@ -239,11 +239,11 @@ class Wrapper(Controller, Generic[MemoryT]):
         return self.robot.coordinates.nv if self.applies_force else self.robot.u.numel()
 
     def per_output(self, name: str, value: ArrayLike) -> Array:
-        """One number for each output, from a number for all or a vector, read-only.
+        """Return one number for each output, from a number for all or a vector, read-only.
 
         Args:
-            name: of the argument, for messages.
-            value: a number, or shape (n,).
+            name: name of the argument, for messages.
+            value: a number, or a vector of shape (n,).
 
         Raises:
             ModelError: for another shape, or a NaN.

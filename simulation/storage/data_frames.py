@@ -179,9 +179,8 @@ def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
     values = {"p": dict[str, float](), "controller_p": dict[str, float]()}
     for segment in reversed(segments):
         values["p"] |= dict(zip(segment.labels.parameters, segment.p.tolist(), strict=True))
-        values["controller_p"] |= dict(
-            zip(segment.labels.controller_parameters, segment.controller_p.tolist(), strict=True)
-        )
+        names = segment.labels.controller_parameters
+        values["controller_p"] |= dict(zip(names, segment.controller_p.tolist(), strict=True))
     arrays |= {name: np.array(list(numbers.values()), dtype=np.float64) for name, numbers in values.items()}
     arrays["metrics"] = np.zeros(0)
     labels = Labels(

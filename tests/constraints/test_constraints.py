@@ -150,7 +150,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "an expression for a constraint",
         lambda: Program(ROBOT, [joint(ROBOT), cast(Constraint, 3.25)]),
-        r"made of constraints, got 3\.25",
+        r"a Program requires constraints, got 3\.25",
     ),
     ("a constant", lambda: holonomic(ca.SX(5), name="N"), r"'N'"),
     ("only time", lambda: holonomic(ROBOT.t - 1, name="N"), r"'N'"),

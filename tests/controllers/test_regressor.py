@@ -218,7 +218,7 @@ def test_parameters_outside_the_dynamics_are_refused() -> None:
         Regressor.of(robot, ["gear"], *reference)
     with pytest.raises(ModelError, match="do not depend on 'none'"):
         Regressor.of(robot, ["none"], *reference)
-    with pytest.raises(ModelError, match="not linear in 'stiff', nor a polynomial"):
+    with pytest.raises(ModelError, match="not linear in 'stiff', nor polynomial"):
         Regressor.of(robot, ["stiff"], *reference)
     with pytest.raises(ModelError, match="'m' cannot be unknown: the reference motion"):
         Regressor.of(robot, ["m"], reference[0] * m, reference[1])

@@ -69,13 +69,13 @@ class Damping(SymbolicController):
 
 
 def test_a_law_refuses_a_robot_that_it_is_not_made_for() -> None:
-    assert Damping.refusal(two_link_arm()) == ""
-    reason = "the robot has fewer independent inputs than degrees of freedom, for which it is not made"
+    assert Damping.unsupported_reason(two_link_arm()) == ""
+    reason = "the robot has fewer independent inputs than degrees of freedom, which this law does not support"
     passive = with_inputs(planar_manipulator([Link.point_mass(0.6, 2.5)] * 2), ["M1"])
-    assert Damping.refusal(passive) == reason
+    assert Damping.unsupported_reason(passive) == reason
     with pytest.raises(ModelError, match=re.escape(f"Damping cannot drive {passive.name}: {reason}")):
         Damping(passive)
-    with pytest.raises(ModelError, match="Damping needs a Robot as its model, got str"):
+    with pytest.raises(ModelError, match="Damping requires a Robot as its model, got str"):
         Damping("arm")  # type: ignore[arg-type]
 
 

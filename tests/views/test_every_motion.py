@@ -47,7 +47,7 @@ def require_whole(motion: Trajectory, folder: Path) -> None:
 def test_motion_under_every_controller(cls: type[Controller], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A few steps cost less in the virtual machine than a compiler does.
     use_no_compiler(monkeypatch)
-    case = next(case for case in map(robot_case, CASES) if not cls.refusal(case.robot))
+    case = next(case for case in map(robot_case, CASES) if not cls.unsupported_reason(case.robot))
     motion = motion_of(case, BUILDERS[cls](case))
     assert motion.u.shape[1]
     require_whole(motion, tmp_path)

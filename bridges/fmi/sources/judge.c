@@ -56,7 +56,7 @@ static core_outcome watch_pivots(core *c, double time)
         if (MODEL_WATCHED && small && falls) {
             snprintf(c->text, sizeof c->text,
                      "at t = %g s, or in the step after it: row %s vanishes or depends on rows before it: its pivot has "
-                     "fallen to %.3g of the largest that it has had, and falls below zero if it goes on as in the last step. " MODEL_SINGULAR,
+                     "fallen to %.3g of the largest that it has had, and falls below zero if it continues as in the last step. " MODEL_SINGULAR,
                      time, model_row[i], now / largest);
             return CORE_UNDEFINED;
         }

@@ -18,18 +18,18 @@ Array = NDArray[np.float64]
 Solver = Literal["sqp", "ipopt"]
 
 ITERATIONS = 100
-"""Of a solver that is to find the optimum."""
+"""Largest number of iterations of a solver that runs until convergence."""
 
 CUT_SHORT = "Maximum_Iterations_Exceeded"
-"""The word of both solvers for an optimum that was not reached in time."""
+"""Status of both solvers if they stop before the optimum."""
 
 GAP = 1e-5
-"""What the states at the ends of intervals may miss, beside the largest of them."""
+"""Gap allowed between the states at the ends of intervals, relative to the largest state."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShootingGuess:
-    """Where a solver starts.
+    """Start of a solver.
 
     Attributes:
         states: x_0 … x_N, shape (nx, N + 1).
@@ -49,10 +49,10 @@ class ShootingGuess:
             array.setflags(write=False)
 
     def shifted(self, ticks: int) -> ShootingGuess:
-        """The guess that many intervals later, its end repeated.
+        """Return the guess shifted by some intervals, with its end repeated.
 
         Args:
-            ticks: how many.
+            ticks: number of intervals.
         """
         nx, nu, nodes = len(self.states), len(self.inputs), len(self.states[0])
         later = np.minimum(np.arange(nodes) + ticks, nodes - 1)
@@ -67,12 +67,12 @@ class ShootingGuess:
 
 @dataclass(frozen=True, eq=False)
 class ShootingSolution:
-    """What a solver found.
+    """Result of a solver.
 
     Attributes:
         found: the plan.
-        ok: whether it can be used.
-        word: the solver's.
+        ok: True if the plan can be used.
+        word: status of the solver.
     """
 
     found: ShootingGuess
@@ -83,8 +83,8 @@ class ShootingSolution:
 class ShootingProblem:
     """min ½ Σ_k h (|e_k/ē|² + |(u_k − u_d)/ū|²) + ½ e_Nᵀ P e_N with x_{k+1} = F(t_k, x_k, u_k) and |u_k| ≤ limits.
 
-    e = (y, ẏ); F is a number of steps of the classical Runge–Kutta method with the input held. States and inputs are
-    unknowns alike (multiple shooting, [BockPlitt1984]_), and the Hessian is that of Gauss and Newton: no second
+    e = (y, ẏ); F is a number of steps of the classical Runge–Kutta method with constant input. Both states and inputs
+    are unknowns (multiple shooting, [BockPlitt1984]_), and the Hessian is that of Gauss and Newton: no second
     derivatives of the model are needed.
     """
 
@@ -103,20 +103,20 @@ class ShootingProblem:
         solver: Solver,
         iterations: int | None,
     ) -> None:
-        """Write the programme down and hand it to the solver.
+        """Build the programme and the solver.
 
         Args:
-            aim: what is to vanish.
-            p: all parameters.
-            interval: h [s].
-            steps: N.
-            substeps: Runge–Kutta steps in an interval.
-            error: ē, what e is allowed, shape (2 m,).
-            effort: ū, what u − u_d is allowed, shape (nu,).
-            terminal: P, shape (2 m, 2 m), positive semidefinite.
-            limits: greatest |u|, shape (nu,); infinity for none.
-            solver: ``"sqp"`` or ``"ipopt"``.
-            iterations: how many at most, however far the optimum is; None for a search to the end.
+            aim: the objective.
+            p: symbols of all parameters.
+            interval: length h of an interval [s].
+            steps: number of intervals N.
+            substeps: number of Runge–Kutta steps in an interval.
+            error: ē, allowed values of e, shape (2 m,).
+            effort: ū, allowed values of u − u_d, shape (nu,).
+            terminal: P, positive semidefinite, shape (2 m, 2 m).
+            limits: greatest |u|, shape (nu,); infinity for no limit.
+            solver: name of the solver, ``"sqp"`` or ``"ipopt"``.
+            iterations: largest number of iterations; None to iterate until convergence.
         """
         robot, c = aim.robot, aim.robot.coordinates
         self.nx, self.nu, self.steps, self.limits, self._cut = c.nq + c.nv, robot.u.numel(), steps, limits, iterations
@@ -162,13 +162,13 @@ class ShootingProblem:
         return ca.nlpsol("prediction", plugin, problem, {**options, "hess_lag": hessian})
 
     def solve(self, t: float, x: Array, p: Array, guess: ShootingGuess) -> ShootingSolution:
-        """The plan from a state on.
+        """Solve for the plan from a state on.
 
         Args:
             t: time [s].
             x: state (q, v), shape (nx,).
-            p: all parameters.
-            guess: where to start.
+            p: values of all parameters.
+            guess: start of the solver.
         """
         nx, nu, N = self.nx, self.nu, self.steps
         free = np.full((N, nx), np.inf)
@@ -190,23 +190,23 @@ class ShootingProblem:
         plan = ShootingGuess(states, inputs, bounds, gaps)
         if self._cut is not None and word == CUT_SHORT:
             return ShootingSolution(plan, True, word)
-        # What a solver says of itself is one thing, the equations are another.
+        # Check the equations independently of the solver's status.
         if bool(stats["success"]) and np.abs(missed).max() > GAP * max(1.0, np.abs(states).max()):
             return ShootingSolution(plan, False, f"{word}, but the plan misses the equations of motion")
         return ShootingSolution(plan, bool(stats["success"]), word)
 
 
 def _root(matrix: Array) -> Array:
-    """L with Lᵀ L = P, shape (n, n)."""
+    """Return L with Lᵀ L = P, shape (n, n)."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, dtype=np.float64)
 
 
 def _options(solver: Solver, iterations: int) -> tuple[str, Mapping[str, object]]:
-    """Plugin and options."""
+    """Return the name of CasADi's plugin and its options."""
     quiet = {"print_time": False, "error_on_fail": False}
     if solver == "ipopt":
-        # An inner point: its distance from the bounds falls with the tolerance.
+        # An interior point: its distance from the bounds decreases with the tolerance.
         silent = {"ipopt.print_level": 0, "ipopt.sb": "yes"}
         return "ipopt", {**quiet, **silent, "ipopt.max_iter": iterations, "ipopt.tol": 1e-10}
     inner = {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False}

@@ -1,4 +1,4 @@
-"""Nonlinear model predictive control, and the plan that it remembers between samples."""
+"""Nonlinear model predictive control, and its plan between samples."""
 
 from __future__ import annotations
 
@@ -29,60 +29,60 @@ from .objective import MpcObjective, allowed_effort, needed_substeps, terminal_w
 
 @dataclass(frozen=True, eq=False)
 class MpcPlan:
-    """The last plan that a solver found, and how it was made.
+    """The last plan of the solver, and its age.
 
     Attributes:
-        clock: when the controller ticked.
+        clock: times of the ticks.
         guess: states, inputs and multipliers of the plan; None before the first.
-        made: tick at which it was made.
-        asked: tick at which the solver was last asked for one.
-        word: the solver's then.
+        made: index of the tick at which the plan was made.
+        attempted: index of the tick at which the solver was last called.
+        word: status of the solver in that call.
     """
 
     clock: SampleClock
     guess: ShootingGuess | None
     made: int = -1
-    asked: int = -1
+    attempted: int = -1
     word: str = ""
 
     @property
     def age(self) -> int:
-        """Ticks since the plan was made."""
+        """Number of ticks since the plan was made."""
         return self.clock.index - self.made
 
     @property
     def excuse(self) -> str:
-        """A sentence on why there is no newer one."""
-        failed = self.asked == self.clock.index
-        why = f"the solver found no other ({self.word})" if failed else "the sample of this tick could not be used"
-        return f"The plan made {self.age} {'tick' if self.age == 1 else 'ticks'} ago goes on: {why}."
+        """Sentence on why there is no newer plan."""
+        failed = self.attempted == self.clock.index
+        why = f"the solver found no new one ({self.word})" if failed else "the sample of this tick could not be used"
+        return f"The plan of {self.age} {'tick' if self.age == 1 else 'ticks'} ago continues: {why}."
 
 
 Array = NDArray[np.float64]
 MOST_STEPS, MOST_SUBSTEPS, MOST_ITERATIONS = 1000, 1000, 100_000
-"""Intervals are written out one by one, and so are the Runge–Kutta steps in each."""
+"""Largest numbers of intervals and of Runge–Kutta steps in each, which are unrolled, and of iterations."""
 
 
 class NonlinearMPC(Controller):
-    """At each tick the first input of the best plan for a horizon of N intervals h, held until the next.
+    """At each tick the first input of the optimal plan for a horizon of N intervals h, constant until the next tick.
 
     The plan minimizes, within the limits,
 
     ½ Σ_k h (|y_k/ē|² + |ẏ_k/(ω ē)|² + |(u_k − u_d)/ū|²) + (|y_N/ē|² + |ẏ_N/(ω ē)|²)/(4 ω),
 
-    where y = q − q_d for a reference, or a point minus its target; u_d holds the robot on the reference, or where it
-    is. One rate ω sets the horizon N h = 4/ω, the period h, and the weights by Bryson's rule
-    [BrysonHo1975]_: an error ē, a velocity ω ē and an input ū cost alike. Unless it is given, ū is what accelerates the
-    inertia at the start by ω² ē, and the limit if that is less; so a joint without limits comes to rest at the rate ω,
-    whatever ē is. The last term is the cost of an error that decays at the rate ω from there on.
+    where y = q − q_d for a reference, or a point minus its target; u_d holds the robot on the reference, or at its
+    position. One rate ω sets the horizon N h = 4/ω, the period h, and the weights by Bryson's rule [BrysonHo1975]_: an
+    error ē, a velocity ω ē and an input ū have equal cost. If not given, ū is the input that accelerates the inertia at
+    the start by ω² ē, or the limit if that is less; so a joint without limits comes to rest at the rate ω for any ē.
+    The last term is the cost of an error that then decays at the rate ω.
 
     The solver is CasADi's sequential quadratic programming with its active-set method qrqp, or IPOPT, on multiple
-    shooting with a Gauss–Newton Hessian, started from the last plan, shifted. With ``iterations`` it is cut short after
-    that many, one for the real-time iteration [Diehl2005]_. Where it fails, the plan before goes on, status HELD, with
-    the solver's word; when that is used up, the run ends.
+    shooting with a Gauss–Newton Hessian, started from the last plan, shifted. With ``iterations`` it stops after that
+    many, one for the real-time iteration [Diehl2005]_. If it fails, the previous plan continues with the status HELD
+    and the solver's message; when that plan has ended, the run ends.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -98,36 +98,38 @@ class NonlinearMPC(Controller):
         solver: Solver = "sqp",
         iterations: int | None = None,
     ) -> None:
-        """Write down the programme.
+        """Build the programme.
 
         Args:
-            aim: a motion of all coordinates, or what else is to vanish; see also :meth:`reaching`.
+            aim: a motion of all coordinates, or another objective; see also :meth:`reaching`.
             rate: ω [1/s].
-            steps: N.
+            steps: number of intervals N.
             error: ē, a number or one for each entry of y.
             effort: ū, a number or shape (nu,); by the rule above if not given.
             limits: greatest |u|, a number or shape (nu,); ``robot.limits.effort`` if not given.
             terminal: P of another last term ½ eᵀ P e, e = (y, ẏ), shape (2 m, 2 m).
-            substeps: Runge–Kutta steps in an interval; enough for the fastest eigenvalue of the model at the start if
-                not given.
-            solver: ``"sqp"`` or ``"ipopt"``.
-            iterations: of the solver at each tick, however far it gets; to the end if not given.
+            substeps: number of Runge–Kutta steps in an interval; enough for the fastest eigenvalue of the model at the
+                start if not given.
+            solver: name of the solver, ``"sqp"`` or ``"ipopt"``.
+            iterations: number of iterations of the solver at each tick; until it converges if not given.
 
         Raises:
-            ModelError: for a wrong shape or sign, an unknown solver, or counts that are none.
+            ModelError: for a wrong shape or sign, an unknown solver, or numbers of steps or iterations below 1.
         """
         chosen = MpcObjective.follow(aim) if isinstance(aim, Reference) else aim
         if not isinstance(chosen, MpcObjective):
-            raise ModelError(f"NonlinearMPC follows a Reference or an Aim, got {aim!r}")
+            raise ModelError(f"aim must be a Reference or an MpcObjective, got {aim!r}")
         self.check_supported(chosen.robot)
         self.aim, self.robot = chosen, chosen.robot
         self.parameters = Parameters.collect([self.robot.parameters, chosen.parameters])
         self.rate = positive("rate", rate)
-        steps = whole("steps", steps, most=MOST_STEPS, advice="take fewer, or a higher rate=, which shortens all")
+        steps = whole(
+            "steps", steps, most=MOST_STEPS, advice="use fewer, or a higher rate=, which shortens the intervals"
+        )
         if substeps is not None:
-            substeps = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take more steps= instead")
+            substeps = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="use more steps= instead")
         if iterations is not None:
-            iterations = whole("iterations", iterations, most=MOST_ITERATIONS, advice="None searches to the end")
+            iterations = whole("iterations", iterations, most=MOST_ITERATIONS, advice="None iterates until convergence")
         if solver not in get_args(Solver):
             raise ModelError(f"solver must be one of {', '.join(map(repr, get_args(Solver)))}, got {solver!r}")
         self.period = 4.0 / (self.rate * steps)
@@ -171,18 +173,18 @@ class NonlinearMPC(Controller):
         steps: int = 20,
         substeps: int | None = None,
     ) -> Self:
-        """Bring a point to a target; for more settings build an :class:`MpcObjective`.
+        """Build a controller that brings a point to a target; for more settings use :class:`MpcObjective`.
 
         Args:
             robot: the model.
-            point: an expression in q, shape (m,).
-            target: expressions in t and the parameters, or numbers, shape (m,).
-            parameters: symbols other than the robot's.
+            point: the point, an expression in q, shape (m,).
+            target: the target, expressions in t and the parameters, or numbers, shape (m,).
+            parameters: parameters of the target other than the robot's.
             rate: ω [1/s].
             error: ē [the point's unit].
-            effort: ū.
-            steps: N.
-            substeps: Runge–Kutta steps in an interval; by the rule if not given.
+            effort: ū, a number or shape (nu,); by the rule if not given.
+            steps: number of intervals N.
+            substeps: number of Runge–Kutta steps in an interval; by the rule if not given.
         """
         aim = MpcObjective.reach(robot, point, target, parameters)
         return cls(aim, rate=rate, error=error, effort=effort, steps=steps, substeps=substeps)
@@ -195,19 +197,19 @@ class NonlinearMPC(Controller):
     @property
     def plan(self) -> ShootingGuess | None:
         """States, inputs and multipliers of the last plan; None before the first."""
-        return None if self._remembered is None else self._remembered.guess
+        return None if self._last_plan is None else self._last_plan.guess
 
     @property
-    def _remembered(self) -> MpcPlan | None:
+    def _last_plan(self) -> MpcPlan | None:
         assert self.memory is None or isinstance(self.memory, MpcPlan)
         return self.memory
 
     def reset(self) -> None:
-        """Forget the plan."""
+        """Reset the plan."""
         self.memory = None
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Take in a sample, and make a plan if it is a tick, or the first that can be used after one.
+        """Process a sample, and make a plan if it is a tick, or the first usable sample after one.
 
         Args:
             t: time [s].
@@ -216,16 +218,16 @@ class NonlinearMPC(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: if samples come less often than ticks.
+            ModelError: if samples are further apart than ticks.
             NotFiniteInputError: for a number that is not finite.
             NotConvergedError: if there is no plan left.
         """
-        old, time, who = self._remembered, finite_time("t", t), type(self).__name__
-        clock = SampleClock(time, time) if old is None else old.clock.at(time, self.period, who)
+        old, time, owner = self._last_plan, finite_time("t", t), type(self).__name__
+        clock = SampleClock(time, time) if old is None else old.clock.at(time, self.period, owner)
         before = MpcPlan(clock, None) if old is None else replace(old, clock=clock)
         self.memory = before
         time, x, w, numbers = self.arguments(t, q, v, p)
-        if before.asked == clock.index and before.guess is not None:
+        if before.attempted == clock.index and before.guess is not None:
             return
         state = np.concatenate([x, w])
         start = self._first_guess(time, state, numbers) if before.guess is None else before.guess.shifted(before.age)
@@ -233,16 +235,16 @@ class NonlinearMPC(Controller):
         if answer.ok:
             self.memory = MpcPlan(clock, answer.found, clock.index, clock.index, answer.word)
             return
-        self.memory = replace(before, asked=clock.index, word=answer.word)
+        self.memory = replace(before, attempted=clock.index, word=answer.word)
         if before.guess is None or before.age >= self._problem.steps:
-            left = "there is no plan yet" if before.guess is None else f"the last plan, {before.age} ticks old, is over"
+            left = "there is no earlier plan" if before.guess is None else f"the last plan ended {before.age} ticks ago"
             raise NotConvergedError(
-                f"at t = {time:g}: the solver of {who} found no plan ({answer.word}), and {left}. Try a better start, "
-                "a slower aim, wider limits, more substeps, or solver='ipopt'"
+                f"at t = {time:g}: the solver of {owner} found no plan ({answer.word}), and {left}. Try a better "
+                "start, a slower aim, wider limits, more substeps, or solver='ipopt'"
             )
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """The input of the plan for the last tick.
+        """Return the input of the plan for the last tick.
 
         Args:
             t: time [s].
@@ -251,19 +253,19 @@ class NonlinearMPC(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: if there was no sample before.
+            ModelError: before the first sample.
             NotConvergedError: if there is no plan.
         """
         self.arguments(t, q, v, p)
-        plan = self._remembered
+        plan = self._last_plan
         if plan is None:
-            raise ModelError("NonlinearMPC has taken in no sample yet: call advance(t, q, v) before control(t, q, v)")
+            raise ModelError("NonlinearMPC has no sample yet: call advance(t, q, v) before control(t, q, v)")
         if plan.guess is None or plan.age >= self._problem.steps:
             raise NotConvergedError(f"at t = {float(t):g}: there is no plan ({plan.word})")
         return plan.guess.inputs[:, plan.age].copy()
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """The input, and whether the plan is a new one.
+        """Return the input, with the status HELD if the plan is not new.
 
         Args:
             t: time [s].
@@ -272,13 +274,13 @@ class NonlinearMPC(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         output, ones = self.control(t, q, v, p), np.ones(len(self.rows))
-        plan = self._remembered
+        plan = self._last_plan
         if plan is None or not plan.age:
             return Observation(output, ones, ones, np.zeros(0))
         return Observation(output, ones, ones, np.zeros(0), Status.HELD, plan.excuse)
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """y and ẏ, shape (2 m,).
+        """Return y and ẏ, shape (2 m,).
 
         Args:
             t: time [s].
@@ -298,16 +300,16 @@ class NonlinearMPC(Controller):
         self._along = Kernel("mpc_along", symbols, along, compiled=False)
 
     def _first_guess(self, t: float, x: Array, p: Array) -> ShootingGuess:
-        """The reference, with the error at the start dying away; or the state as it is."""
+        """Return the reference with a decaying error from the start; or a constant position with decaying velocity."""
         nq, N = self.robot.coordinates.nq, self._problem.steps
         states, inputs = np.zeros((len(x), N + 1)), np.zeros((self._problem.nu, N))
         error = np.zeros(len(x))
         for k in range(N + 1):
-            u, *wanted = map(np.atleast_1d, self._along(t + k * self.period, x[:nq], x[nq:], p))
-            if k == 0 and wanted:
-                error = x - wanted[0]
+            u, *desired = map(np.atleast_1d, self._along(t + k * self.period, x[:nq], x[nq:], p))
+            if k == 0 and desired:
+                error = x - desired[0]
             decay = np.exp(-self.rate * k * self.period)
-            states[:, k] = wanted[0] + decay * error if wanted else np.concatenate([x[:nq], decay * x[nq:]])
+            states[:, k] = desired[0] + decay * error if desired else np.concatenate([x[:nq], decay * x[nq:]])
             if k < N:
                 inputs[:, k] = np.clip(u, -self.limits, self.limits)
         return ShootingGuess(states, inputs)

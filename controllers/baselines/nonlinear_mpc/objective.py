@@ -1,4 +1,4 @@
-"""The objective of a predictive controller: errors that vanish, inputs without cost, and weights from one rate."""
+"""The objective of a predictive controller: errors, inputs without cost, and weights from one rate."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ...reference import Reference
 
 @dataclass(frozen=True, eq=False)
 class MpcObjective:
-    """y → 0, with u near u_d; expressions in a robot's t, q, v and parameters, and in parameters of its own.
+    """y → 0, with u near u_d: expressions in a robot's t, q, v and parameters, and in further parameters.
 
     Attributes:
         robot: the model.
-        y: what is to vanish, shape (m,).
+        y: errors to drive to zero, shape (m,).
         rate: dy/dt, shape (m,).
-        names: of the entries of y.
-        input: u_d, the input that costs nothing, shape (nu,).
-        state: (q, v) that y = 0 leads to, shape (nq + nv,), if it is one; empty if not.
-        parameters: symbols other than the robot's.
+        names: names of the entries of y.
+        input: u_d, the input without cost, shape (nu,).
+        state: (q, v) at y = 0, shape (nq + nv,), if y determines it; otherwise empty.
+        parameters: parameters other than the robot's.
     """
 
     robot: Robot
@@ -45,10 +45,10 @@ class MpcObjective:
 
     @classmethod
     def follow(cls, reference: Reference) -> Self:
-        """y = q − q_d(t), with the inputs that q_d needs.
+        """Return the objective y = q − q_d(t), with the inputs that q_d requires.
 
         Args:
-            reference: the motion.
+            reference: motion to follow.
         """
         robot = reference.robot
         c = robot.coordinates
@@ -63,35 +63,35 @@ class MpcObjective:
 
     @classmethod
     def reach(cls, robot: Robot, point: ca.SX, target: Column, parameters: Parameters = NO_PARAMETERS) -> Self:
-        """y = point − target(t), with the inputs that hold the robot where it is.
+        """Return the objective y = point − target(t), with the inputs that hold the robot at its position.
 
         Args:
             robot: the model.
-            point: an expression in q, shape (m,), such as ``robot.points["tip"]``.
-            target: where it is to be: expressions in t and the parameters, or numbers, shape (m,).
-            parameters: symbols other than the robot's.
+            point: the point, an expression in q, shape (m,), such as ``robot.points["tip"]``.
+            target: the target, expressions in t and the parameters, or numbers, shape (m,).
+            parameters: parameters of the target other than the robot's.
 
         Raises:
             ModelError: for shapes that do not agree, or foreign symbols.
         """
         if not isinstance(robot, Robot):
-            raise ModelError(f"a point is one of a Robot, got {type(robot).__name__}")
-        x, wanted = column("aim", "the point", point), column("aim", "the target", target)
-        if x.numel() != wanted.numel():
-            raise ModelError(f"point and target must be of one length, got {x.numel()} and {wanted.numel()}")
+            raise ModelError(f"MpcObjective.reach requires a Robot, got {type(robot).__name__}")
+        x, desired = column("aim", "the point", point), column("aim", "the target", target)
+        if x.numel() != desired.numel():
+            raise ModelError(f"point and target must have the same length, got {x.numel()} and {desired.numel()}")
         c = robot.coordinates
         robot.require_own_symbols("point", x, parameters)
-        robot.require_own_symbols("target", wanted, parameters)
-        if ca.depends_on(ca.vertcat(x, wanted), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(wanted, c.q):
-            raise ModelError("a point depends on coordinates, a target on time and parameters, and on nothing else")
-        y = ca.densify(x - wanted)
+        robot.require_own_symbols("target", desired, parameters)
+        if ca.depends_on(ca.vertcat(x, desired), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(desired, c.q):
+            raise ModelError("point must depend on coordinates only, target on time and parameters only")
+        y = ca.densify(x - desired)
         names = tuple(f"error {i}" for i in range(y.numel()))
         holding = ca.substitute(holding_input(robot, ca.SX.zeros(c.nv)), c.v, ca.SX.zeros(c.nv))
         return cls(robot, y, ca.densify(c.rate(y)), names, holding, ca.SX(0, 1), parameters)
 
 
 def holding_input(robot: Robot, acceleration: ca.SX) -> ca.SX:
-    """u with B u + Aᵀμ = M a + h for some reactions μ, or as near to it as inputs get, in the accelerations they make.
+    """Return u with B u + Aᵀμ = M a + h for some reactions μ, or the nearest u in the metric of accelerations.
 
     Args:
         robot: the model.
@@ -105,21 +105,20 @@ def holding_input(robot: Robot, acceleration: ca.SX) -> ca.SX:
 Array = NDArray[np.float64]
 
 SINGULAR = 1e-6
-"""Share of the largest below which a direction is not counted as one that inputs move."""
+"""Share of the largest singular value below which inputs count as without effect on a direction."""
 
 LEAST = 1e-3
-"""Of the largest allowed input: what any other is allowed at least."""
+"""Least allowed input, as a share of the largest allowed input."""
 
 
 def allowed_effort(aim: MpcObjective, parameters: Parameters, error: Array, rate: float, limits: Array) -> Array:
-    """ū: what gives the errors, one at a time, an acceleration of ω² ē, and the limit if that is less, shape (nu,).
+    """Return ū, shape (nu,): the inputs that accelerate each error by ω² ē, or the limits if these are less.
 
-    It is looked at where a reference starts, and for other aims in a few places at random, of which the median is
-    taken.
+    It is evaluated at the start of a reference, and for other aims as the median over a few random states.
 
     Args:
-        aim: what is to vanish.
-        parameters: all of them.
+        aim: the objective.
+        parameters: all parameters.
         error: ē, shape (m,).
         rate: ω [1/s].
         limits: greatest |u|, shape (nu,).
@@ -127,24 +126,24 @@ def allowed_effort(aim: MpcObjective, parameters: Parameters, error: Array, rate
     robot, c = aim.robot, aim.robot.coordinates
     K = ca.densify(ca.jacobian(aim.y, c.q) @ c.N @ robot.mobility(robot.input_matrix)[0])
     places = _values(aim, parameters, K)
-    wanted = np.diag(rate**2 * error)
-    each = [np.abs(np.linalg.pinv(one, rcond=SINGULAR) @ wanted).max(axis=1) for one in places]
+    desired = np.diag(rate**2 * error)
+    each = [np.abs(np.linalg.pinv(one, rcond=SINGULAR) @ desired).max(axis=1) for one in places]
     effort = np.median(each, axis=0)
     effort = np.minimum(np.maximum(effort, LEAST * effort.max(initial=0.0)), np.where(limits > 0.0, limits, np.inf))
     if not (np.isfinite(effort).all() and (effort > 0.0).all()):
-        raise ModelError(f"the inputs of {robot.name} do not move what is to vanish: give effort=, got {effort}")
+        raise ModelError(f"the inputs of {robot.name} do not affect the objective, so effort= is required")
     return np.asarray(effort, dtype=np.float64)
 
 
 def needed_substeps(aim: MpcObjective, parameters: Parameters, interval: float) -> int:
-    """Runge–Kutta steps in an interval that keep |λ| h below 2 for the eigenvalues λ of the model without control.
+    """Return the number of Runge–Kutta steps in an interval that keep |λ| h below 2 for the model's eigenvalues λ.
 
-    They are looked at where the allowed efforts are.
+    They are evaluated without control, at the same states as the allowed efforts.
 
     Args:
-        aim: has the model.
-        parameters: all of them.
-        interval: [s].
+        aim: the objective, with the model.
+        parameters: all parameters.
+        interval: length of an interval [s].
     """
     robot, c = aim.robot, aim.robot.coordinates
     x = ca.vertcat(c.q, c.v)
@@ -155,7 +154,7 @@ def needed_substeps(aim: MpcObjective, parameters: Parameters, interval: float) 
 
 
 def _values(aim: MpcObjective, parameters: Parameters, expression: ca.SX) -> list[Array]:
-    """A matrix where a reference starts, or in a few places at random."""
+    """Return a matrix at the start of a reference, or at a few random states."""
     c = aim.robot.coordinates
     symbols = {"t": c.t, "q": c.q, "v": c.v}
     if not aim.state.numel():
@@ -167,15 +166,15 @@ def _values(aim: MpcObjective, parameters: Parameters, expression: ca.SX) -> lis
 
 
 def terminal_weight(matrix: ArrayLike | None, error: Array, rate: float) -> Array:
-    """P, shape (2 m, 2 m): as given, or the cost of errors that decay at the rate ω from the horizon on.
+    """Return P, shape (2 m, 2 m): as given, or for the cost of errors that decay at the rate ω from the horizon on.
 
     Args:
         matrix: P; None for the rule.
-        error: what e = (y, ẏ) is allowed, shape (2 m,).
+        error: allowed values of e = (y, ẏ), shape (2 m,).
         rate: ω [1/s].
 
     Raises:
-        ModelError: for a matrix of another shape, not symmetric, or negative somewhere.
+        ModelError: for a matrix that is not of this shape, symmetric and positive semidefinite.
     """
     if matrix is None:
         return np.diag(error**-2.0) / (2.0 * rate)

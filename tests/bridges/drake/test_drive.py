@@ -204,7 +204,7 @@ def test_a_law_that_remembers_nothing_before_its_first_sample_has_a_memory_for_e
     assert np.isfinite(told(system, of_law(simulator, system), "actuation")).all()
     assert law.memory is None
     fresh = begun(diagram, plant, start(law.robot), 0.01)
-    with pytest.raises(ModelError, match="Delay has taken in no sample yet"):
+    with pytest.raises(ModelError, match="Delay has no sample yet"):
         told(system, of_law(fresh, system), "actuation")
 
 

@@ -216,7 +216,7 @@ def test_a_run_that_has_to_stop_keeps_what_it_has() -> None:
 class Stops(Controller):
     """No torque, and an error from some time on."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, time: float) -> None:
         self.robot, self._time = robot, time

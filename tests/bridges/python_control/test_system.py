@@ -205,7 +205,7 @@ def test_a_mechanism_and_a_law_called_from_python() -> None:
     class Brake(Controller):
         """u = −3 v₁."""
 
-        handles = frozenset(Trait)
+        supports = frozenset(Trait)
 
         def __init__(self, robot: Robot) -> None:
             self.robot = robot
@@ -335,7 +335,7 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
         export(robot, outputs={"M": robot.mass_matrix})
     with pytest.raises(ModelError, match=r"output 'high' must be a scalar or a column of SX, got 1\.0"):
         export(robot, outputs={"high": 1.0})  # type: ignore[dict-item]
-    with pytest.raises(ModelError, match="outputs are expressions by name"):
+    with pytest.raises(ModelError, match="outputs must be expressions by name"):
         export(robot, outputs=["tip"])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Robot is needed"):
         export(controller)  # type: ignore[arg-type]
@@ -344,7 +344,7 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
     for dt in (-0.1, np.nan, True):
         with pytest.raises(ModelError, match=r"dt is the time between samples|dt of export must be a number, got True"):
             export(robot, dt=dt)
-    with pytest.raises(ModelError, match="output 'a' uses u, which is no input here"):
+    with pytest.raises(ModelError, match="output 'a' must not depend on u"):
         export_loop(driven, controller, outputs={"a": driven.u[0]})
     plant = export(robot)
     with pytest.raises(ParameterError, match="'m1' must be greater than zero"):

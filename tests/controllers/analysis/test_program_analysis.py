@@ -270,7 +270,7 @@ def test_rows_nonlinear_in_velocities_and_quasi_velocities() -> None:
 
 def test_bad_input() -> None:
     program = disc_program()
-    with pytest.raises(ModelError, match="only a Program can be analysed, got 3"):
+    with pytest.raises(ModelError, match="analyse requires a Program, got 3"):
         analyse(3, t=0.0, q=[0.0, 0.0], v=[0.0, 0.0])  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match=r"q must have shape \(2,\), got shape \(3,\)"):
         analyse(program, t=0.0, q=[0.0, 0.0, 1.0], v=[0.0, 0.0])

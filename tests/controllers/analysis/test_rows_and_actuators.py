@@ -61,7 +61,7 @@ def test_an_arm_with_fewer_drives(inputs: list[str], realizable: bool) -> None:
     assert bool(np.abs(report.actuation.missing_force).max() < 1e-9) is realizable
     if not realizable:
         assert "not realizable by the inputs" in str(report)
-        assert "the rows miss by [" in str(report)
+        assert "residuals of the rows with the best inputs: [" in str(report)
 
 
 def test_reactions_help_the_actuators() -> None:
@@ -263,7 +263,7 @@ def test_a_row_that_is_off_need_not_be_defined() -> None:
     np.testing.assert_allclose(off.acceleration, 0.0, atol=1e-12)
     assert analyse(program, t=0.0, q=[1.0, 0.5], v=[0.0, 0.0]).rank == 2
     undefined = Program(robot, holonomic(robot.q[1], name="height", when=ca.sqrt(robot.q[0])))
-    with pytest.raises(NotFiniteError, match="the condition of 'height' is no number at t = 0"):
+    with pytest.raises(NotFiniteError, match="the condition of 'height' is not a number at t = 0"):
         analyse(undefined, t=0.0, q=[-1.0, 0.5], v=[0.0, 0.0])
 
 

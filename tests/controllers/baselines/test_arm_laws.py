@@ -96,7 +96,9 @@ def test_coordinates_of_a_closed_loop_must_be_independent() -> None:
     case = robot_case("four-bar linkage")
     reference = Reference.at_rest(case.robot, case.q0)
     assert ComputedTorque(case.robot, reference, coordinates=["rocker"]).errors == ("rocker",)
-    with pytest.raises(ModelError, match="1 degree of freedom, which these do not describe: crank, rocker"):
+    with pytest.raises(
+        ModelError, match="1 degree of freedom, which these coordinates do not determine: crank, rocker"
+    ):
         ComputedTorque(case.robot, reference, coordinates=["crank", "rocker"])
     with pytest.raises(ModelError, match=r"unknown coordinate .* Did you mean 'rocker'"):
         ComputedTorque(case.robot, reference, coordinates=["roker"])
@@ -275,5 +277,5 @@ def test_gains_and_robots_that_do_not_fit_are_refused(arm: Robot) -> None:
     with pytest.raises(ShapeError, match="posture"):
         OperationalSpace(arm, tip, [0.0, 0.0], posture=[0.0])
     reduced = robot_case("reduced two-wheel robot").robot
-    with pytest.raises(ModelError, match="no posture can be held"):
+    with pytest.raises(ModelError, match="posture= requires velocities that are the rates"):
         OperationalSpace(reduced, reduced.points["nose"], [0.0, 0.0], posture=np.zeros(5))

@@ -51,7 +51,7 @@ def test_the_table_of_laws_and_robots_is_that_of_the_code() -> None:
     assert {"ProgramController", "ComputedTorque", "CbfFilter"} <= {name for name, _ in rows}
     for name, cells in rows:
         said = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
-        assert said == [trait in classes[name].handles for trait in COLUMNS], name
+        assert said == [trait in classes[name].supports for trait in COLUMNS], name
     # Wrappers share a row, but for the filter.
     assert {name for name, cls in classes.items() if not issubclass(cls, Wrapper)} <= {name for name, _ in rows}
 
@@ -84,7 +84,7 @@ def field(arm: Robot) -> PotentialField:
 @pytest.mark.parametrize("law", [ComputedTorque, PDGravity, SlidingMode, SlotineLi])
 def test_a_law_of_coordinates_asks_for_a_reference(arm: Robot, law: type[Controller]) -> None:
     for given in (None, np.zeros(2)):
-        with pytest.raises(ModelError, match=r"follows a Reference, such as Reference.at_rest\(robot, q\), got"):
+        with pytest.raises(ModelError, match=r"must be a Reference, such as Reference.at_rest\(robot, q\), got"):
             law(arm, given)  # type: ignore[call-arg]
 
 
@@ -93,14 +93,14 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
         Reference.of("arm", ca.SX(2, 1))  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Reference is the motion of a Robot, got str"):
         Reference.at_rest("arm", [0.0, 0.0])  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="at least 13 times are needed, got 12"):
+    with pytest.raises(ModelError, match="at least 13 times are required, got 12"):
         Reference.sampled(arm, np.linspace(0.0, 1.0, 12), np.zeros((12, 2)))
     t = np.linspace(0.0, 1.0, 40)
     for pieces in (0, 2.5, True):
         with pytest.raises(ModelError, match=r"pieces (of .*sampled )?must be a whole number( of at least 1)?, got"):
             Reference.sampled(arm, t, np.zeros((40, 2)), pieces=pieces)  # type: ignore[arg-type]
     # Few pieces are used where they do, and no more than are allowed.
-    with pytest.raises(ModelError, match=r"by 2 pieces of degree 5, .*larger pieces="):
+    with pytest.raises(ModelError, match=r"2 pieces of degree 5 do not fit .*larger pieces="):
         Reference.sampled(arm, t, np.column_stack([np.sin(20 * t), t]), pieces=2)
 
 
@@ -122,7 +122,7 @@ def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, fie
     # A curve in space is the meeting of two surfaces, and has no inside.
     panda = seven_joint_arm()
     rope = line((0.0, 0.0, 0.5), (1.0, 0.0, 0.5), name="rope")
-    with pytest.raises(ModelError, match="the boundary of a solid in 3 dimensions, of one function, got"):
+    with pytest.raises(ModelError, match="the boundary of a solid in 3 dimensions, with one function, got"):
         PotentialField(panda, panda.points["panda_hand_tcp"], [0.4, 0.0, 0.4], rope, around=np.zeros(7), speed=0.1)
 
 
@@ -131,12 +131,12 @@ def test_a_filter_asks_for_barriers_and_a_solver() -> None:
     mass = point_mass()
     nominal = PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0]))
     for given in ("ab", [1.0]):
-        with pytest.raises(ModelError, match="a filter keeps Barriers, such as"):
+        with pytest.raises(ModelError, match="barriers must be BarrierFunctions, such as"):
             CbfFilter(nominal, given)  # type: ignore[arg-type]
     wall = BarrierFunction("wall", 1.0 - mass.q[0])
     with pytest.raises(ModelError, match="solver must be a QpSolver, such as"):
         CbfFilter(nominal, wall, solver="daqp")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"outside a shape such as circle\(...\), got None"):
+    with pytest.raises(ModelError, match=r"must be a Curve such as circle\(...\), got None"):
         BarrierFunction.outside(mass, mass.q, None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the point must be a column"):
         BarrierFunction.outside(mass, mass.q.T, circle((0.0, 0.0), 1.0))

@@ -193,10 +193,10 @@ def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot)
     assert told.output[0] == -3.0
     # a = −1.5 in place of −2 γ v̇ … : ḧ + 2γḣ + γ²h = 1.5 − 16 + 1.6.
     assert told.message.startswith("Barrier 'wall' is approached too fast: -0.4")
-    assert "barrier 'wall' cannot be kept: its condition is missed by 12.9" in told.message
+    assert "barrier 'wall' cannot be satisfied: its condition is violated by 12.9" in told.message
     motion = simulate(bounded, law, [0.0, 0.0], [0.0, 0.0], 3.0, step=5e-3)
     assert np.abs(motion.u).max() <= 3.0
-    assert "Input 'f_0' is limited to 3 in place of" in " ".join(text for _, text in motion.notes)
+    assert "Input 'f_0' is limited to 3 instead of" in " ".join(text for _, text in motion.notes)
     free = CbfFilter(law.inner, wall, rate=GAMMA, bounded=False)
     assert free.control(0.0, [0.9, 0.0], [2.0, 0.0])[0] == pytest.approx(-MASS * (2 * GAMMA * 2.0 - GAMMA**2 * 0.1))
 
@@ -247,7 +247,7 @@ def test_joint_limits_become_barriers() -> None:
     heights = [float(robot.evaluate(barrier.value, q=q)) for barrier in barriers]
     expected = np.column_stack([q - robot.limits.lower, robot.limits.upper - q]).ravel() - 0.05
     np.testing.assert_allclose(heights, expected)
-    with pytest.raises(ModelError, match="leave no room with a margin of 9"):
+    with pytest.raises(ModelError, match="leave no range with a margin of 9"):
         BarrierFunction.joint_limits(robot, margin=9.0)
     with pytest.raises(ModelError, match="has no limits of its coordinates"):
         BarrierFunction.joint_limits(two_link_arm())
@@ -286,9 +286,9 @@ def test_what_does_not_fit_is_refused(mass: Robot) -> None:
     disc = circle((2.0, 0.0), 0.6, name="disc")
     barrier = BarrierFunction.outside(mass, mass.q, disc)
     for given in ([barrier, barrier], []):
-        with pytest.raises(ModelError, match="barriers of different names"):
+        with pytest.raises(ModelError, match="barriers with different names"):
             CbfFilter(nominal, given)
-    with pytest.raises(ModelError, match="goes around a Controller"):
+    with pytest.raises(ModelError, match="wraps a Controller"):
         CbfFilter(mass, barrier)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="rate of 'cbf' must be greater than zero"):
         CbfFilter(nominal, barrier, rate=0.0)

@@ -176,17 +176,17 @@ def test_a_motion_that_stands_still_has_no_heading() -> None:
 
 @pytest.mark.parametrize("law", [Kanayama, DynamicFeedbackLinearization, PurePursuit])
 def test_other_robots_are_refused(law: type[Controller]) -> None:
-    assert law.refusal(FULL) == law.refusal(REDUCED) == ""
-    assert "no two-wheel robot" in law.refusal(two_link_arm())
-    assert "driven by motors" in law.refusal(build(HEAVY, driven=True))
-    assert "1 of the two torques" in law.refusal(with_inputs(REDUCED, REDUCED.input_names[:1]))
+    assert law.unsupported_reason(FULL) == law.unsupported_reason(REDUCED) == ""
+    assert "not a two-wheel robot" in law.unsupported_reason(two_link_arm())
+    assert "driven by motors" in law.unsupported_reason(build(HEAVY, driven=True))
+    assert "1 of the two torques" in law.unsupported_reason(with_inputs(REDUCED, REDUCED.input_names[:1]))
 
 
 def test_more_coordinates_are_not_taken_for_motors() -> None:
     q = ca.vertcat(*(ca.SX.sym(name) for name in (*REDUCED.coordinates.names, "hitch")))
     v, p = ca.SX.sym("v", 6), Parameters.declare(dict.fromkeys(PARAMETERS, 1.0))
     trailer = lagrangian_system(q=q, v=v, p=p, T=ca.sumsqr(v) / 2, points={"axle": q[:2]})
-    assert Kanayama.refusal(trailer) == "it has more than the five coordinates of a two-wheel robot: hitch"
+    assert Kanayama.unsupported_reason(trailer) == "it has more than the five coordinates of a two-wheel robot: hitch"
 
 
 def test_a_motion_is_of_time_and_of_one_robot() -> None:

@@ -266,7 +266,7 @@ def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
     robot = rail()
     target = 0.1 * ca.sqrt(1.5 - robot.t)
     controller = NonlinearMPC.reaching(robot, robot.q, target, rate=10.0)
-    with pytest.raises(SimulationError, match=r"the last plan, 20 ticks old, is over") as caught:
+    with pytest.raises(SimulationError, match=r"the last plan ended 20 ticks ago") as caught:
         simulate(robot, controller, [0.0], [0.0], 3.0, step=0.01)
     kept = caught.value.trajectory
     assert caught.value.status is Status.NOT_CONVERGED
@@ -275,7 +275,7 @@ def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
     assert held[-1] == pytest.approx(1.48, abs=0.03)
     time, said = kept.notes[0]
     assert time == held[0]
-    assert "made 1 tick ago goes on: the solver found no other (" in said
+    assert "of 1 tick ago continues: the solver found no new one (" in said
     assert np.isfinite(kept.u).all()
     # It is the plan's own input that goes on, not the last one for ever.
     assert len(set(kept.u[kept.t > 1.2, 0].tolist())) > 10
@@ -284,7 +284,7 @@ def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
 def test_a_start_from_which_there_is_no_plan_is_refused_with_the_solvers_word() -> None:
     robot = rail()
     controller = NonlinearMPC.reaching(robot, robot.q, ca.sqrt(-1.0 - robot.t))
-    with pytest.raises(NotConvergedError, match=r"found no plan \(.*\), and there is no plan yet. Try"):
+    with pytest.raises(NotConvergedError, match=r"found no plan \(.*\), and there is no earlier plan. Try"):
         controller.advance(0.0, [0.0], [0.0])
     with pytest.raises(NotConvergedError, match="there is no plan"):
         controller.control(0.0, [0.0], [0.0])
@@ -313,7 +313,7 @@ def test_a_tick_whose_sample_is_refused_is_made_up_for_at_the_next() -> None:
         controller.advance(0.08, [np.nan], [0.0])
     said = controller.observe(0.08, [1.0], [0.0])
     assert said.status is Status.HELD
-    assert said.message == "The plan made 1 tick ago goes on: the sample of this tick could not be used."
+    assert said.message == "The plan of 1 tick ago continues: the sample of this tick could not be used."
     controller.advance(0.1, [0.9], [-0.5])
     late = controller.observe(0.1, [0.9], [-0.5])
     assert late.status is Status.OK
@@ -338,14 +338,14 @@ def test_a_target_may_be_numbers() -> None:
 def test_a_step_longer_than_an_interval_is_refused() -> None:
     robot = rail()
     controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
-    with pytest.raises(ModelError, match=r"NonlinearMPC ticks every 0.08 s, but samples come 0.1 s apart"):
+    with pytest.raises(ModelError, match=r"NonlinearMPC ticks every 0.08 s, but samples are 0.1 s apart"):
         simulate(robot, controller, [1.0], [0.0], 1.0, step=0.1)
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda r: NonlinearMPC(r), "follows a Reference or an Aim"),
+        (lambda r: NonlinearMPC(r), "must be a Reference or an MpcObjective"),
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), rate=-1.0), "rate must be greater than zero"),
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), steps=0), "steps must be a whole number"),
         (
@@ -366,7 +366,7 @@ def test_a_step_longer_than_an_interval_is_refused() -> None:
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=np.eye(3)), "terminal must be a symmetric"),
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=-np.eye(2)), "terminal must be a symmetric"),
         (lambda r: NonlinearMPC.reaching(r, r.q, ca.vertcat(r.t, 1.0)), "must be of one length, got 1 and 2"),
-        (lambda r: NonlinearMPC.reaching(r, r.v, r.t), "a point depends on coordinates"),
+        (lambda r: NonlinearMPC.reaching(r, r.v, r.t), "point must depend on coordinates"),
         (lambda r: NonlinearMPC.reaching(r, r.q, ca.SX.sym("z")), "target"),
         (lambda r: NonlinearMPC.reaching(r, r.q, "there"), "the target must be a column"),
         (

@@ -97,10 +97,10 @@ def test_the_goal_never_moves_back_and_waits() -> None:
 def test_a_path_that_ends_is_said() -> None:
     t = REDUCED.t
     law = PurePursuit(PlanarMotion(REDUCED, ca.vertcat(ca.tanh(t), 0.0)), look_ahead=0.5, torque=5.0)
-    with pytest.raises(NotConvergedError, match=r"does not come out of the circle of 0\.5 m"):
+    with pytest.raises(NotConvergedError, match=r"does not leave the circle of 0\.5 m"):
         law.control(1.0, [0.7, 0.0, 0.0, 0.0, 0.0], [0.5, 0.0])
     law = PurePursuit(PlanarMotion(REDUCED, ca.vertcat(t, ca.sqrt(0.2 - t))), look_ahead=0.5, torque=5.0)
-    with pytest.raises(NotFiniteError, match="not defined at s = "):
+    with pytest.raises(NotFiniteError, match="undefined at s = "):
         law.control(0.0, [0.0, np.sqrt(0.2), 0.0, 0.0, 0.0], [0.5, 0.0])
 
 

@@ -135,7 +135,7 @@ def test_bad_numbers_are_refused() -> None:
         SlidingMode(robot, reference, disturbance=[1.0])
     with pytest.raises(ParameterError, match="Did you mean"):
         SlidingMode(robot, reference, uncertain={"m22": 1.0})
-    with pytest.raises(ModelError, match="uncertain gives Δπ of each parameter by its name"):
+    with pytest.raises(ModelError, match="uncertain must map the name of each parameter to Δπ"):
         SlidingMode(robot, reference, uncertain=["m2"])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"uncertain\['m2'\] must be greater"):
         SlidingMode(robot, reference, uncertain={"m2": 0.0})

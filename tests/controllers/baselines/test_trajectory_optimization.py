@@ -68,11 +68,11 @@ def test_a_pendulum_takes_in_the_energy_that_it_gains_and_converges_with_order_4
 
 def test_bad_input_is_refused() -> None:
     robot = mass_on_a_line()
-    with pytest.raises(ModelError, match="sought in free coordinates"):
+    with pytest.raises(ModelError, match="requires a robot without natural constraints"):
         optimal_motion(linkage(), assemble(linkage(), [0.8, 0.7, 1.5]).q, np.zeros(3), 1.0)
-    with pytest.raises(ModelError, match="sought in free coordinates"):
+    with pytest.raises(ModelError, match="requires a robot without natural constraints"):
         optimal_motion(fukao_robot(form="reduced"), np.zeros(5), np.ones(5), 1.0)
-    with pytest.raises(ModelError, match="has no inputs that could move it"):
+    with pytest.raises(ModelError, match="has no inputs: add drives"):
         optimal_motion(with_inputs(robot, []), [0.0], [1.0], 1.0)
     with pytest.raises(ModelError, match="at least 2 intervals"):
         optimal_motion(robot, [0.0], [1.0], 1.0, intervals=1)

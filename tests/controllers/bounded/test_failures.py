@@ -267,14 +267,14 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
             ProgramController(program, realization="bounded", priorities=groups)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="limits are those of a Robot, got Program"):
         ControlLimits.of(program)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="need realization='bounded', got 'actuated'"):
+    with pytest.raises(ModelError, match="require realization='bounded', got 'actuated'"):
         ProgramController(program, realization="actuated", limits=ControlLimits.of(arm, effort=1.0))
     with pytest.raises(ModelError, match="limits must be ControlLimits"):
         ProgramController(program, realization="bounded", limits=arm.limits)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="solver must be a QpSolver"):
         ProgramController(program, realization="bounded", solver="daqp")  # type: ignore[arg-type]
     other = ControlLimits.of(posture_case().program.robot)
-    with pytest.raises(ModelError, match="lower needs 2 values"):
+    with pytest.raises(ModelError, match="lower must have 2 values"):
         ProgramController(program, realization="bounded", limits=other)
     a = arm.coordinates.a
     curved = Program(arm, second_order(a[0] ** 2 + a[0] * a[1] - 2.0, name="curved"))
@@ -286,7 +286,7 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
         ProgramController(idle, realization="bounded")
     with pytest.raises(ModelError, match=r"unknown solver of quadratic programmes 'dapq'. Did you mean 'daqp'"):
         ConicSolver("dapq")
-    with pytest.raises(ModelError, match="only realization='bounded' has limits"):
+    with pytest.raises(ModelError, match=r"holding\(\) requires realization='bounded'"):
         ProgramController(program, realization="actuated").holding(0.0, [0.0, 0.0])
 
 
@@ -301,7 +301,7 @@ def test_limits_that_exclude_equilibrium_say_so() -> None:
     assert not holding.possible
     np.testing.assert_allclose(holding.needed, needed, rtol=1e-12)
     unit = arm.input_units[0]
-    assert f"{arm.input_names[0]} would need {needed[0]:.6g} {unit} of 25" in holding.message
+    assert f"{arm.input_names[0]} would need {needed[0]:.6g} {unit}, beyond its bound 25" in holding.message
     assert arm.input_names[1] not in holding.message
     told = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
     assert told.status is Status.LIMITED

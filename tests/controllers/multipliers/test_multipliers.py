@@ -124,7 +124,7 @@ def test_the_motion_is_unique_and_found(name: str, method: MultiplierMethod, rea
     controller = ProgramController(program, realization=realization, method=method)  # type: ignore[arg-type]
     solution = controller.solve(0.3, q, v)
     assert solution.status is Status.OK, solution.message
-    assert solution.message.startswith("The force realises the program. Where rows depend on each other")
+    assert solution.message.startswith("The force realises the program. Multipliers of rows that depend on each other")
     truth = UdwadiaPhohomsiri().solve(equations(program, q, v))
     if realization == "ideal" or name == "overfull":
         size = max(1.0, float(np.abs(truth.acceleration).max()))
@@ -286,7 +286,7 @@ def test_bad_settings() -> None:
         ProximalMultipliers(steps=0)
     with pytest.raises(ModelError, match="weight must be greater than zero"):
         AugmentedMultipliers(weight=0.0)
-    with pytest.raises(ModelError, match="LdlMultipliers does not handle dependent rows"):
+    with pytest.raises(ModelError, match="LdlMultipliers does not support dependent rows"):
         AugmentedMultipliers(method=LdlMultipliers())
 
 

@@ -399,7 +399,7 @@ def test_a_row_that_is_passed_over_by_choice_must_be_met(
     controller = ProgramController(program, method=method)
     found = controller.solve(T, q, v)
     assert found.status is Status.SINGULAR
-    assert re.search(r"'other' by .* what is left of it outside them is \d\.\d+e-06", found.message)
+    assert re.search(r"'other' by .* its remainder outside them is \d\.\d+e-06", found.message)
     assert not found.unique.any()
     with pytest.raises(SingularProgramError, match="'other'"):
         controller.control(T, q, v)
@@ -431,7 +431,7 @@ def test_proximal_steps_that_have_not_converged_are_told(
         found = controller.solve(T, q, v)
         assert found.status is Status.NOT_CONVERGED
         assert re.search(r"Rows are missed by more than the tolerance: .*'other' by -?\d", found.message)
-        assert "take more steps, a smaller epsilon, or LeastNormMultipliers()" in found.message
+        assert "use more steps, a smaller epsilon, or LeastNormMultipliers()" in found.message
         with pytest.raises(NotConvergedError, match="'other'"):
             controller.control(T, q, v)
     patient = ProgramController(program, method=ProximalMultipliers(1e-8, 200), realization=realization)  # type: ignore[arg-type]

@@ -140,7 +140,9 @@ def test_a_controller_says_which_method_was_chosen() -> None:
 
 def test_a_robot_without_a_tree_or_with_another_mass_matrix_is_refused() -> None:
     wheels = robot_case("two-wheel robot").robot
-    with pytest.raises(ModelError, match=r"SweepMultipliers cannot serve .* no tree of bodies .* Take LdlMultipliers"):
+    with pytest.raises(
+        ModelError, match=r"SweepMultipliers does not support .* not a tree of bodies .* Use LdlMultipliers"
+    ):
         ProgramController(two_rows(wheels), method=SweepMultipliers())
     for inertia in (0.3, 1e-8):
         with pytest.raises(ModelError, match="its mass matrix is not that of its tree of bodies"):

@@ -111,7 +111,11 @@ def test_blocks_of_K_and_the_force_are_those_of_linear_algebra() -> None:
     assert set(canonical.blocks) == {(1, 1), (1, 2), (2, 1), (2, 2)}
     names = {(i, j): f"K{i}{j}" for i, j in canonical.blocks}
     outputs = {names[key]: block for key, block in canonical.blocks.items()}
-    outputs |= {"right": canonical.wanted - canonical.own, "force": canonical.force, "H": canonical.hamiltonian}
+    outputs |= {
+        "right": canonical.right_side - canonical.uncontrolled,
+        "force": canonical.force,
+        "H": canonical.hamiltonian,
+    }
     kernel = Kernel("blocks", canonical.symbols, outputs, compiled=False)
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -169,11 +173,13 @@ def test_programs_that_have_no_such_form_are_refused() -> None:
     row = holonomic(robot.q[0] - 0.3, name="row")
     with pytest.raises(ModelError, match="'square' is not affine"):
         canonical_program(Program(robot, second_order(robot.coordinates.a[0] ** 2 - 1.0, name="square")))
-    with pytest.raises(ModelError, match="'row' is on at times only"):
+    with pytest.raises(ModelError, match="'row' is on only at times"):
         canonical_program(Program(robot, row.switched(robot.t - 1.0)))
-    with pytest.raises(ModelError, match="deviations are coordinates only if they have energies: give Energies, got"):
+    with pytest.raises(
+        ModelError, match="canonical_deviations requires the perturbation equation Energies for each constraint, got"
+    ):
         canonical_deviations(Program(robot, row))
-    with pytest.raises(ModelError, match="only a Program has a canonical closed loop"):
+    with pytest.raises(ModelError, match="canonical_program requires a Program"):
         canonical_program(robot)  # type: ignore[arg-type]
 
     def quartic(y: ca.SX, rate: ca.SX, gains: object) -> ca.SX:

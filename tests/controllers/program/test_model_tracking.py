@@ -151,7 +151,7 @@ def test_what_cannot_be_tracked_is_refused() -> None:
     slipping = ReferenceModel(program(FULL), *start(FULL))
     with pytest.raises(ModelError, match="no input of"):
         ModelTracking(slipping, slip)
-    with pytest.raises(ModelError, match="not in time or inputs"):
+    with pytest.raises(ModelError, match="not in time, accelerations or inputs"):
         ModelTracking(reference, REDUCED.points["nose"] * REDUCED.t)
     with pytest.raises(ModelError, match="column of SX"):
         ModelTracking(reference, ca.SX.zeros(1, 2))
@@ -184,7 +184,7 @@ def test_a_program_may_stand_in_for_inertia_in_the_reference_model() -> None:
 
 
 def test_what_is_no_program_or_no_model_is_refused() -> None:
-    with pytest.raises(ModelError, match="a reference model moves as a Program asks, got Robot"):
+    with pytest.raises(ModelError, match="ReferenceModel requires a Program, got Robot"):
         ReferenceModel(REDUCED, *start(REDUCED))  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="ModelTracking follows a ReferenceModel, got Program"):
         ModelTracking(program(REDUCED), REDUCED.points["nose"])  # type: ignore[arg-type]

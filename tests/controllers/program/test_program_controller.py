@@ -297,7 +297,7 @@ def test_programs_that_cannot_be_realised_are_refused_when_built() -> None:
         ProgramController(three, realization="magic")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="tolerance must be greater than zero"):
         ProgramController(disc_program(), tolerance=0.0)
-    with pytest.raises(ModelError, match="a ProgramController realises a Program, got Robot"):
+    with pytest.raises(ModelError, match="ProgramController requires a Program, got Robot"):
         ProgramController(robot)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"method must be a MultiplierMethod such as LdlMultipliers\(\), got 'ldl'"):
         ProgramController(disc_program(), method="ldl")  # type: ignore[arg-type]
@@ -334,18 +334,18 @@ def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> Non
         with pytest.raises(ContradictoryProgramError, match=said) as caught:
             start_on(program, q)
         assert "reach" not in str(caught.value)
-        assert "Take one of these rows away" in str(caught.value)
+        assert "Remove one of these rows" in str(caught.value)
         report = analyse(program, t=0.0, q=q, v=[0.0, 0.0])
         assert not report.consistent
         assert set(report.dependent_rows) == {re.findall(r"'([^']*)' = ", str(caught.value))[0]}
 
     contradicts(
         [holonomic(x - 0.5, name="near"), holonomic(2.0 * x - 1.4, name="far")],
-        r"no coordinates satisfy the program, wherever the robot is: 'far' = \+2·'near': contradictory by 0.4\.",
+        r"no coordinates satisfy the program in any position: 'far' = \+2·'near': contradictory by 0.4\.",
     )
     contradicts(
         [nonholonomic(robot.v[0] - 1.0, name="slow"), nonholonomic(robot.v[0] - 1.5, name="fast")],
-        r"no velocities satisfy the program, however the robot moves here: 'fast' = \+1·'slow': contradictory by 0.5\.",
+        r"no velocities satisfy the program in this position: 'fast' = \+1·'slow': contradictory by 0.5\.",
     )
     # Three rows for two joints.
     contradicts(
@@ -366,11 +366,11 @@ def test_start_on_lets_rows_depend_that_agree(scale: float) -> None:
 
     q, _ = start_on(twice(0.7), [-0.9, 1.4])
     np.testing.assert_allclose(robot.evaluate(robot.points["tip"], q=q), [0.7, 0.0], atol=1e-9)
-    with pytest.raises(NotConvergedError, match="the place may be out of reach"):
+    with pytest.raises(NotConvergedError, match="it may be out of reach"):
         start_on(twice(1.5), [-0.9, 1.4])
 
 
 def test_start_on_says_what_is_missed_out_of_reach() -> None:
     program = disc_program()
-    with pytest.raises(NotConvergedError, match=r"'at' is missed by -?0\.\d+; the place may be out of reach"):
+    with pytest.raises(NotConvergedError, match=r"'at' is missed by -?0\.\d+; it may be out of reach"):
         start_on(program, ELBOW, at=[(program.robot.points["tip"], (1.5, 0.0))])

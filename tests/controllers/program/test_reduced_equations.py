@@ -225,7 +225,7 @@ def test_contradictory_rows_are_refused() -> None:
     robot = two_link_arm()
     tip = robot.points["tip"]
     twice = [holonomic(tip[0] - 1.0, name="here"), holonomic(tip[0] - 1.1, name="there")]
-    with pytest.raises(SingularProgramError, match=r"contradict one another; '(here|there)' is missed by"):
+    with pytest.raises(SingularProgramError, match=r"contradict each other; '(here|there)' is missed by"):
         reduced_equations(Program(robot, twice)).at([0.3, 0.8], [0.0, 0.0])
 
 
@@ -252,9 +252,9 @@ def test_rows_that_are_off_are_left_out() -> None:
 
 def test_bad_input_is_named() -> None:
     arm, q, v = two_link_arm(), [0.3, 0.8], [0.1, 0.2]
-    with pytest.raises(ModelError, match="has no natural constraints: nothing is to be reduced"):
+    with pytest.raises(ModelError, match="has no natural constraints, so there is nothing to reduce"):
         reduced_equations(arm)
-    with pytest.raises(ModelError, match="a Robot or a Program can be reduced, got 3"):
+    with pytest.raises(ModelError, match="reduced_equations requires a Robot or a Program, got 3"):
         reduced_equations(3)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="unknown method of reduced 'lu'"):
         reduced_equations(pendulum(2), method="lu").at([0.0, -1.0], [0.0, 0.0])  # type: ignore[arg-type]

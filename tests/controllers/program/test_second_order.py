@@ -303,7 +303,7 @@ def test_a_branch_is_kept_past_a_near_miss_and_lost_at_none() -> None:
     assert ended.status is Status.NOT_CONVERGED
     assert "branch of accelerations followed so far ends at t = 0.6" in ended.message
     assert "'gap' is missed by" in ended.message
-    assert "reset() the controller first" in ended.message
+    assert "call reset() first" in ended.message
     # A failure is not remembered: from where it was last found it goes on.
     assert controller.solve(0.8, [0.0], [0.0]).status is Status.OK
 
@@ -361,7 +361,10 @@ def test_bad_guesses(guess: ArrayLike | ca.SX, error: type[Exception], message: 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ProgramController(disc_program(), acceleration_guess=[0.0, 0.0]), "of use only where rows are nonlin"),
+        (
+            lambda: ProgramController(disc_program(), acceleration_guess=[0.0, 0.0]),
+            "acceleration_guess requires a row that is nonlinear",
+        ),
         (
             lambda: (
                 lagrangian_system(
@@ -431,5 +434,5 @@ def test_a_condition_that_is_no_number_is_not_taken_for_a_missing_root() -> None
     controller = ProgramController(program, acceleration_guess=[0.9])
     assert controller.solve(0.0, [1.0], [0.0]).status is Status.OK
     assert controller.solve(0.0, [-1.0], [0.0]).status is Status.NOT_FINITE
-    with pytest.raises(NotFiniteError, match="the condition of a row is not defined here"):
+    with pytest.raises(NotFiniteError, match="the condition of a row is undefined here"):
         controller.control(0.0, [-1.0], [0.0])

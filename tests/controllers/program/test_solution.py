@@ -158,5 +158,5 @@ def test_natural_rows_that_contradict_each_other_are_named(miss: float) -> None:
     robot = dataclasses.replace(robot, redundant="least-norm")
     solution = ProgramController(Program(robot, holonomic(robot.q[2]))).solve(0.0, [0.1, 0.1, 0.2], np.zeros(3))
     assert solution.natural_residual == pytest.approx(100 * miss, abs=1e-12)
-    assert "of least norm among many: natural rows 'other' depend on others." in solution.message
-    assert ("Rows contradict each other: 'other' by 50. They are natural ones" in solution.message) is (miss > 0.0)
+    assert "those of least norm are returned: natural rows 'other' depend on others." in solution.message
+    assert ("Rows contradict each other: 'other' by 50. They are natural rows" in solution.message) is (miss > 0.0)

@@ -217,8 +217,11 @@ STRANGER = ca.SX.sym("stranger")
     ("make", "message"),
     [
         (lambda: holonomic(ARM.q[0], name="N", when=STRANGER), "condition of constraint 'N' uses stranger"),
-        (lambda: holonomic(ARM.q[0], name="N", when=ARM.u[0]), "condition of constraint 'N' depends on inputs"),
-        (lambda: holonomic(ARM.q[0], name="N", when=ARM.coordinates.a[0]), "condition of constraint 'N' depends on in"),
+        (lambda: holonomic(ARM.q[0], name="N", when=ARM.u[0]), "condition of constraint 'N' must not depend on inputs"),
+        (
+            lambda: holonomic(ARM.q[0], name="N", when=ARM.coordinates.a[0]),
+            "condition of constraint 'N' must not depend on in",
+        ),
         (lambda: holonomic(ARM.q[0], name="N", when=ARM.q), "'N': when must be a scalar CasADi SX expression"),
         (lambda: nonholonomic(ARM.v[0], name="N", when=cast(ca.SX, 1.5)), r"'N': when must be .* got 1\.5"),
         (lambda: second_order(ARM.coordinates.a[0], name="N", when=cast(ca.SX, (0, 1))), r"'N': when must be"),

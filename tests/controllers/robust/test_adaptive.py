@@ -213,7 +213,7 @@ def test_a_run_may_begin_with_another_estimate_within_the_bounds() -> None:
     controller.advance(0.0, START, [0.0, 0.0], {"m2": 3.0})
     assert controller.estimates["m2"] == 3.0
     controller.reset()
-    with pytest.raises(ParameterError, match="'m2' must begin within its bounds"):
+    with pytest.raises(ParameterError, match="'m2' must start within its bounds"):
         controller.advance(0.0, START, [0.0, 0.0], {"m2": 6.0})
 
 
@@ -236,7 +236,7 @@ def test_a_singular_position_is_named() -> None:
         ({"m2": (0.0, np.inf)}, "bound of 'm2' must be finite"),
         ({"m2": 3.0}, "its least and its greatest value"),
         ({}, "at least one unknown"),
-        (["m2"], "of each parameter by its name, such as"),
+        (["m2"], "name of each parameter to its least and greatest value, such as"),
     ],
 )
 def test_bad_unknowns_are_refused(unknown: dict[str, tuple[float, float]], message: str) -> None:
@@ -265,7 +265,7 @@ def test_bad_programs_and_gains_are_refused() -> None:
     elbow = Program(passive, holonomic(passive.q[1]))
     with pytest.raises(ModelError, match="fewer independent inputs"):
         AdaptiveProgramController(elbow, {"m2": (0.1, 1.0)})
-    with pytest.raises(ModelError, match="realises a Program"):
+    with pytest.raises(ModelError, match="requires a Program"):
         AdaptiveProgramController(robot, unknown)  # type: ignore[arg-type]
 
 

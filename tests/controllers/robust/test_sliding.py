@@ -175,7 +175,7 @@ def test_equations_of_order_1_and_overdamped_ones_are_bounded_by_their_gain() ->
     assert ultimate_bound(FirstOrder(4.0), 2.0) == 0.5
     assert ultimate_bound(Linear(5.0, 9.0), 2.0) == pytest.approx(0.4)
     for equation in (BoundedAcceleration(), Exact(), Linear([[6.0, 1.5], [-0.7, 4.0]]), Sliding()):
-        with pytest.raises(ModelError, match=r"linear with constant|no equation of one row"):
+        with pytest.raises(ModelError, match=r"linear with constant|requires an equation of order 0 or 1"):
             ultimate_bound(equation, 1.0)
     with pytest.raises(ModelError, match="that of a perturbation equation, got float"):
         ultimate_bound(4.0, 1.0)  # type: ignore[arg-type]

@@ -211,7 +211,7 @@ def test_bad_gains_and_programs_are_refused() -> None:
         ServoController(program, near=near, rates=-1.0)
     with pytest.raises(ModelError, match="rates must be one number, or one for each of 'link'"):
         ServoController(program, near=near, rates=[1.0, 2.0])
-    with pytest.raises(ModelError, match="row 'link' has order 4 and needs as many poles, got 2"):
+    with pytest.raises(ModelError, match="row 'link' has order 4 and requires 4 poles, got 2"):
         ServoController(program, near=near, poles=[[-1.0, -2.0]])
     with pytest.raises(ModelError, match="must come in conjugate pairs"):
         ServoController(program, near=near, poles=[[-1.0, -2.0, -1.0 + 1.0j, -2.0]])
@@ -222,11 +222,11 @@ def test_bad_gains_and_programs_are_refused() -> None:
             ServoController(program, near=near, poles=bad)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the poles of row 'link' must be numbers"):
         ServoController(program, near=near, poles=["fast"])  # type: ignore[list-item]
-    with pytest.raises(ModelError, match="rates and poles say the same: give one of them"):
+    with pytest.raises(ModelError, match="give either rates or poles, not both"):
         ServoController(program, near=near, rates=1.0, poles=[[-1.0] * 4])
     with pytest.raises(ModelError, match="extension must be one of 'quasi-static', 'integrators', got 'dynamic'"):
         ServoController(program, near=near, extension="dynamic")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="realises a Program, got Robot"):
+    with pytest.raises(ModelError, match="requires a Program, got Robot"):
         ServoController(robot, near=near)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"stiffness must be a list of 1 values, one for each link, got 1"):
         flexible_joint_arm([Link(0.8, 2.0, 0.5, 0.3)], stiffness=120.0, rotor_inertia=[0.07])  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ def test_a_program_out_of_reach_is_told() -> None:
     far = Program(robot, holonomic(robot.points["tip"][0] - 10.0, name="far"))
     law = ServoController(far, near=[0.0, 0.0], allow_unstable_internal=True)
     assert law.internal is None
-    with pytest.raises(NotConvergedError, match=r"no state on the program found at t = 0 s.*out of reach"):
+    with pytest.raises(NotConvergedError, match=r"no state on the program was found at t = 0 s.*out of reach"):
         law.feedforward(0.0)
 
 
@@ -302,7 +302,7 @@ def test_only_a_sample_changes_what_the_integrators_hold() -> None:
     law.advance(0.01, *state)
     assert law.memory is not after
     after = law.memory
-    with pytest.raises(ModelError, match=r"taken in a sample of t = 0.01 s and now gets one of t = 0 s.*reset\(\)"):
+    with pytest.raises(ModelError, match=r"got a sample at t = 0 s after one at t = 0.01 s.*reset\(\)"):
         law.advance(0.0, *state)
     assert law.memory is after
     law.reset()

@@ -93,7 +93,7 @@ def test_where_both_refuse_nothing_that_is_no_number_comes_out(lost: object) -> 
     controller.advance(0.0, [0.0], [0.0])
     kind = SingularProgramError if lost is refusing else NotFiniteError
     for call in (controller.control, controller.observe):
-        with pytest.raises(kind, match=r"row 'a' vanishes at 0\. The law that takes over refuses as well: "):
+        with pytest.raises(kind, match=r"row 'a' vanishes at 0\. The law that takes over fails as well: "):
             call(0.0, [0.0], [0.0])
 
 
@@ -102,7 +102,7 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
     robot = rail()
     law, slow = Feedback(robot, [[1.0, 1.0]]), SampleAndHold(Feedback(robot, [[2.0, 2.0]]), 0.1)
     watched = Fallback(law, slow)
-    with pytest.raises(SimulationError, match="The law that takes over refuses as well") as caught:
+    with pytest.raises(SimulationError, match="The law that takes over fails as well") as caught:
         simulate(robot, Dropout(watched, 0.2, seed=1), [1.0], [0.0], 2.0, step=0.1)
     assert caught.value.status is Status.NOT_FINITE
     motion = simulate(robot, Dropout(Fallback(watched), 0.2, seed=1), [1.0], [0.0], 2.0, step=0.1)
@@ -113,7 +113,7 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
 
 def test_an_output_that_is_none_is_the_reason_where_there_is_nothing_to_hold() -> None:
     controller = Fallback(Signal(rail(), lambda t: np.nan))
-    with pytest.raises(NotFiniteError, match=r"^at t = 1: the law gave an output that is not finite\. There is no"):
+    with pytest.raises(NotFiniteError, match=r"^at t = 1: the law returned an output that is not finite\. There is no"):
         controller.control(1.0, [0.0], [0.0])
 
 
@@ -134,7 +134,7 @@ def test_a_mistake_in_the_call_is_told_while_an_output_is_held() -> None:
 
 def test_a_law_cannot_take_over_from_itself() -> None:
     law: Controller = Feedback(rail(), [[1.0, 1.0]])
-    with pytest.raises(ModelError, match="must be another one than the law that is watched"):
+    with pytest.raises(ModelError, match="must be another law than the one that it replaces"):
         Fallback(law, law)
 
 
@@ -180,7 +180,9 @@ def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -
 
 def test_it_gives_up_when_patience_ends() -> None:
     controller = Fallback(Moody(by_error=True), patience=3)
-    with pytest.raises(SimulationError, match="4 samples in a row were refused, the last because: row 'a'") as caught:
+    with pytest.raises(
+        SimulationError, match="failed at 4 consecutive samples, at the last because: row 'a'"
+    ) as caught:
         simulate(controller.robot, controller, [0.0], [0.0], 3.0, step=0.1)
     assert caught.value.status is Status.SINGULAR
     np.testing.assert_array_equal(caught.value.trajectory.status[-4:], [0, 7, 7, Status.SINGULAR])
@@ -322,7 +324,7 @@ def test_the_law_that_takes_over_keeps_its_own_memory_and_parameters() -> None:
         ({"on_failure": "wait"}, "on_failure must be 'hold', 'zero' or a Controller"),
         ({"patience": -1}, "patience must be a whole number"),
         ({"patience": 1.5}, "patience must be a whole number"),
-        ({"on_failure": ProgramController(disc_program())}, "must be made for rail and give inputs as well"),
+        ({"on_failure": ProgramController(disc_program())}, "must be built for the same robot rail and return inputs"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> None:

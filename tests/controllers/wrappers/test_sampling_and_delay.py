@@ -89,7 +89,7 @@ def test_ticks_do_not_drift(step: float, start: float) -> None:
 
 def test_samples_too_far_apart_are_refused_with_the_longest_step() -> None:
     robot = rail()
-    with pytest.raises(ModelError, match=r"ticks every 0.01 s, but samples come 0.05 s apart: take a step of at most"):
+    with pytest.raises(ModelError, match=r"ticks every 0.01 s, but samples are 0.05 s apart: use a step of at most"):
         simulate(robot, SampleAndHold(Feedback(robot, GAINS), 0.01), [1.0], [0.0], 1.0, step=0.05)
 
 
@@ -195,7 +195,7 @@ def test_only_as_much_is_remembered_as_the_delay_needs() -> None:
         (lambda r: SampleAndHold(Feedback(r, GAINS), 0.0), "period must be greater than zero"),
         (
             lambda r: SampleAndHold(cast(Controller, r), 0.1),
-            "goes around a Controller",
+            "wraps a Controller",
         ),
         (lambda r: Delay(Feedback(r, GAINS), -0.1), "time must not be negative"),
         (lambda r: Delay(Feedback(r, GAINS), 0.1, initial=[1.0, 2.0]), "initial must be a number or 1"),

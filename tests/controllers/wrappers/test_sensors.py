@@ -43,7 +43,7 @@ def hold() -> ProgramController:
 def errors_of(controller: MeasurementNoise, t: float, p: Mapping[str, float] | None = None) -> tuple[Array, Array]:
     """n(t) and w(t)."""
     c = controller.robot.coordinates
-    _, q, v, _ = controller.seen(t, np.zeros(c.nq), np.zeros(c.nv), p)
+    _, q, v, _ = controller.measured_arguments(t, np.zeros(c.nq), np.zeros(c.nv), p)
     return q, v
 
 
@@ -151,19 +151,19 @@ def test_any_signal_may_be_the_error_and_quasi_velocities_have_their_own() -> No
     n, w = errors_of(noisy, 0.25)
     np.testing.assert_allclose(n, [0.0, 8.0 / 3.0 * 0.01 / 0.1, 0.0, 0.0, 0.0], atol=1e-12)
     assert np.abs(w).min() > 0.0
-    with pytest.raises(ModelError, match="are not the rates of its coordinates"):
+    with pytest.raises(ModelError, match="requires velocities that are the rates"):
         MeasurementNoise(law, q=1e-3, v="derivative")
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: MeasurementNoise(3), ModelError, "goes around a Controller, got 3"),  # type: ignore[arg-type]
-        (lambda: MeasurementNoise(hold()), ModelError, "needs an error to measure with"),
-        (lambda: MeasurementNoise(hold(), v="derivative"), ModelError, "needs an error to measure with"),
+        (lambda: MeasurementNoise(3), ModelError, "wraps a Controller, got 3"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold()), ModelError, "MeasurementNoise requires an error"),
+        (lambda: MeasurementNoise(hold(), v="derivative"), ModelError, "MeasurementNoise requires an error"),
         (lambda: MeasurementNoise(hold(), v="rate"), ModelError, "or 'derivative', got 'rate'"),  # type: ignore[arg-type]
-        (lambda: MeasurementNoise(hold(), q=-1.0), ModelError, "q= of Measured: .* must not be negative"),
-        (lambda: MeasurementNoise(hold(), v=None), ModelError, "v= of Measured: .*, got None"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold(), q=-1.0), ModelError, "q= of MeasurementNoise: .* must not be negative"),
+        (lambda: MeasurementNoise(hold(), v=None), ModelError, "v= of MeasurementNoise: .*, got None"),  # type: ignore[arg-type]
         (
             lambda: MeasurementNoise(hold(), q=1.0, seed=-1),
             ModelError,
@@ -282,7 +282,7 @@ def test_a_difference_of_counts_errs_by_a_resolution_per_step() -> None:
 
 def test_velocities_that_are_no_rates_cannot_be_estimated() -> None:
     case = robot_case("reduced two-wheel robot")
-    with pytest.raises(ModelError, match="not the rates of its coordinates"):
+    with pytest.raises(ModelError, match="requires velocities that are the rates"):
         Encoders(program_controller(case), 1e-3, velocity="difference")
     assert fukao_robot(form="reduced").coordinates.nv == 2
 
@@ -364,8 +364,11 @@ def test_a_sensor_fails_as_often_as_it_is_told_to_and_the_law_refuses() -> None:
             lambda law: Encoders(law, 0.1, velocity="guessed"),  # type: ignore[arg-type]
             "velocity must be one of 'exact', 'difference'",
         ),
-        (lambda law: Encoders(law, 0.1, velocity="filtered"), "cutoff is for 'filtered' and 'observer', which need"),
-        (lambda law: Encoders(law, 0.1, cutoff=3.0), "cutoff is for"),
+        (
+            lambda law: Encoders(law, 0.1, velocity="filtered"),
+            "cutoff= is required by velocity='filtered' and 'observer'",
+        ),
+        (lambda law: Encoders(law, 0.1, cutoff=3.0), "cutoff= is required by"),
         (lambda law: Encoders(law, 0.1, velocity="observer", cutoff=0.0), "cutoff must be greater than zero"),
         (lambda law: Noise(law, q=-1.0), "q must not be negative"),
         (lambda law: Noise(law, v=np.inf), "v must be finite"),

@@ -124,7 +124,7 @@ def test_a_voltage_cannot_prescribe_the_acceleration_of_the_ball() -> None:
     """It changes the current first: a program for the gap itself has no row in what the input reaches."""
     robot = khalil_suspension()
     program = Program(robot, holonomic(robot.q[0] - GAP, name="gap"))
-    with pytest.raises(ModelError, match=r"no input of magnetic levitation \(u\) acts on 'gap'.*more derivatives"):
+    with pytest.raises(ModelError, match=r"no input of magnetic levitation \(u\) acts on 'gap'.*higher derivatives"):
         ProgramController(program, realization="actuated")
 
 

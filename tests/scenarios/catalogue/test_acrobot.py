@@ -105,7 +105,7 @@ def test_the_model_is_a_manipulator_with_inertias_about_the_joints() -> None:
 class Pushed(Controller):
     """A torque that does not change."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, torque: float) -> None:
         self.robot, self.torque = robot, torque
@@ -186,7 +186,7 @@ def test_a_swing_up_of_least_effort_is_followed_and_held(duration: float) -> Non
 
 def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
     arm = two_link_arm()
-    with pytest.raises(ModelError, match="it is no arm of two joints, in relative angles, with a drive"):
+    with pytest.raises(ModelError, match="it is not an arm of two joints, in relative angles, with a drive"):
         EnergyShaping(Lqr(arm, [np.pi / 2, 0.0], weights=BrysonWeights()), level=1.0)
     with pytest.raises(ModelError, match="in relative angles"):
         EnergyShaping(Lqr(cart_in_metres(), [0.0, 0.0], weights=BrysonWeights()), level=1.0, push=1.0)
@@ -206,7 +206,7 @@ def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
     robot = realaigym_acrobot()
     # Leaning, with its centre of mass over the joint: held by a torque.
     leaning = Lqr(robot, leaning_position(robot), weights=BrysonWeights())
-    with pytest.raises(ModelError, match="the goal of energy shaping needs no torque, but M2 must be"):
+    with pytest.raises(ModelError, match="energy shaping requires a goal without torque, but M2 must be"):
         EnergyShaping(leaning, level=1.0)
 
 

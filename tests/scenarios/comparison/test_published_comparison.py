@@ -55,7 +55,7 @@ def kinds(controller: Controller | None) -> set[str]:
 def test_every_rival_that_serves_a_robot_is_there_or_left_out_with_a_reason(scenario: Scenario) -> None:
     setup = scenario()
     used = set().union(*(kinds(build_controller(setup, name, make)) for name, make in setup.baselines.items()))
-    serving = {each.__name__ for each in CLASSES if not each.refusal(setup.robot)}
+    serving = {each.__name__ for each in CLASSES if not each.unsupported_reason(setup.robot)}
     left_out = set(of_docs("left_out").LEFT_OUT[scenario.name])
     assert serving - used == left_out
     assert used - serving <= {"MeasurementNoise", "SampleAndHold"}

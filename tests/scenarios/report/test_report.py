@@ -70,7 +70,7 @@ def test_the_page_says_what_was_run_and_how_it_ended(folder: Path, page: str) ->
     stops = table(page, "stops")[1:]
     assert sum(int(row[2]) for row in stops) == failed
     assert {row[1] for row in stops} == {"DIVERGED"}
-    assert all("run away" in row[4] for row in stops)
+    assert all("diverged" in row[4] for row in stops)
     assert "def sled_on_ice" in page
 
 

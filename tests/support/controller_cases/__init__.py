@@ -22,4 +22,4 @@ BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {
     **two_wheel.BUILDERS,
     **wrappers.BUILDERS,
 }
-"""A builder may raise ModelError only for a robot that the class's ``refusal`` names a reason for."""
+"""A builder may raise ModelError only for a robot that the class's ``unsupported_reason`` names a reason for."""
