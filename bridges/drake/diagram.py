@@ -83,7 +83,7 @@ def drive(
     if period is None and (hold or has_memory(controller, p)):
         what = "holds its output" if hold else "has a memory"
         raise BridgeError(
-            f"{type(controller).__name__} {what} from sample to sample, but a system of Drake has no samples by itself: "
+            f"{type(controller).__name__} {what} from sample to sample, but a Drake system has no samples by itself: "
             "pass period=, the sampling period in seconds"
         )
     own = model_parameters(controller, p)
