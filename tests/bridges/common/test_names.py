@@ -148,7 +148,7 @@ def test_names_that_xml_can_hold_come_back_as_they_were(kind: str, tmp_path: Pat
 
 def test_strings_of_c_are_no_longer_than_c_takes() -> None:
     assert len(string("x" * 4095)) == 4097
-    with pytest.raises(BridgeError, match=r"the name 'x{60}…' has 4,096 bytes, and a string of C99 at most 4,095"):
+    with pytest.raises(BridgeError, match=r"the name 'x{60}…' has 4,096 bytes, but a string of C99 has at most 4,095"):
         string("x" * 4096)
 
 
