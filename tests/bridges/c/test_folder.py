@@ -196,7 +196,7 @@ def nonlinear() -> Controller:
     [
         (
             lambda: SampleAndHold(controller_of("ideal"), period=0.01),
-            "SampleAndHold.*take the ProgramController inside",
+            "SampleAndHold.*use the ProgramController inside",
         ),
         (lambda: SampleAndHold(bounded(), period=0.01), "neither can the ProgramController inside it: .*quadratic"),
         (bounded, "quadratic programme.*realization='actuated'"),

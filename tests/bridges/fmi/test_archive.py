@@ -394,7 +394,7 @@ def test_units_of_parameters_follow_from_the_equations() -> None:
         v0=None,
         p=None,
         controller_p=setup.controller_p,
-        apart=(),
+        separate=(),
         step=1e-3,
     )
     arm = {f"{letter}{i}": unit for i in (1, 2) for letter, unit in zip("lmcI", ("m", "kg", "m", "kg.m2"), strict=True)}

@@ -231,7 +231,7 @@ def test_bad_arguments_are_refused_and_nothing_is_written(tmp_path: Path) -> Non
         fmi.export(controller, path, version="1.0")  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match="cannot become a plant"):
         fmi.export(controller, path, kind="plant")
-    with pytest.raises(BridgeError, match="plant_p are parameters of with_plant"):
+    with pytest.raises(BridgeError, match="plant_p= are parameters of the plant of a closed loop"):
         fmi.export(controller, path, plant_p={"m1": 1.0})
     with pytest.raises(BridgeError, match="needs a name with letters or digits"):
         fmi.export(controller, path, name="é")
