@@ -1,8 +1,8 @@
-/* The functions of FMI 2.0 that move an instance in time; part of fmi2.c.
+/* The functions of FMI 2.0 that advance an instance in time; part of fmi2.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Model exchange. There are no events: nothing changes at once. */
+/* Model exchange, without events. */
 
 EXPORTED fmi2Status NAMED(fmi2EnterEventMode)(fmi2Component c) { return require(c, "fmi2EnterEventMode", RUNNING); }
 

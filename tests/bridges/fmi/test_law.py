@@ -213,7 +213,7 @@ def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], versi
 def test_what_has_no_expressions_is_refused(tmp_path: Path) -> None:
     inner = ProgramController(disc_program())
     bounded = ProgramController(disc_program(), realization="bounded")
-    held, solved = "it remembers.*take the ProgramController inside it", "a quadratic programme at each tick"
+    held, solved = "it has a memory.*use the ProgramController inside it", "a quadratic programme at each tick"
     for controller, why in (
         (SampleAndHold(inner, 0.01), held),
         (bounded, solved),
