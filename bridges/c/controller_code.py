@@ -57,7 +57,7 @@ class ParameterCode:
                 zip(self.constants.values(), names, self.values.tolist(), strict=True)
             )
         ]
-        indices = "\n".join(["enum {", *rows, "};"]) if rows else "/* There are none. */"
+        indices = "\n".join(["enum {", *rows, "};"]) if rows else "/* None. */"
         size = f"{upper}_NP"
         return f"""\
 /* {comment(self.owner).capitalize()}: indices in {prefix}_parameters.value, nominal values and ranges, in SI units. */
@@ -73,7 +73,7 @@ extern const char *const {prefix}_parameter_names[{max(1, len(names))}];
 /* Writes the nominal values. */
 void {prefix}_parameters_nominal({prefix}_parameters *parameters);
 
-/* The index of the first parameter that is not finite or is out of its range; -1 if there is none. A tick does not
+/* The index of the first parameter that is not finite or is out of its range, or -1. A tick does not
    check: call this whenever parameters have changed. */
 int {prefix}_check_parameters(const {prefix}_parameters *parameters);
 

@@ -215,7 +215,7 @@ def index_macros(prefix: str, columns: Columns) -> str:
         columns: the signals.
     """
     if not len(columns):
-        return "/* There are none. */"
+        return "/* None. */"
     rows = [
         f"    {constant} = {i}{',' * (i + 1 < len(columns))} /* {comment(name)} [{comment(unit) or '-'}] */"
         for i, (constant, (name, unit)) in enumerate(zip(constants(prefix, columns.names), columns, strict=True))

@@ -227,7 +227,8 @@ class BodyTree:
     @property
     def labels(self) -> dict[str, str]:
         """Body name → name for a format in which ``world`` is the world itself."""
-        known = {body.name for solid in self.solids for body in (solid, *solid.proportional_bodies)}
+        known = {solid.name for solid in self.solids}
+        known |= {body.name for solid in self.solids for body in solid.proportional_bodies}
         return {name: _unique_name("world_body", {*known}) if name == "world" else name for name in known}
 
     def carries(self, k: int) -> bool:

@@ -44,7 +44,7 @@ class ControllerMemory:
 
     Attributes:
         controller: the controller.
-        value: the memory; None if there is none. It is replaced, never changed in place, so that it can be stored and
+        value: the memory, or None. It is replaced, never changed in place, so that it can be stored and
             restored.
     """
 

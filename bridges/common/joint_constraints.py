@@ -173,7 +173,7 @@ def _pin(name: str, values: Array, frames: Frames, pairs: Iterable[tuple[str, st
 
 
 def _direction(values: Array, frames: Frames, near: Frames) -> _FixedDirection | None:
-    """A direction of a body that is fixed by two of its components in the world's axes; None if there is none."""
+    """A direction of a body that is fixed by two of its components in the world's axes, or None."""
     if values.shape[1] != 2:
         return None
     R0, _ = frames[""]

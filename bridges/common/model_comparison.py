@@ -56,7 +56,7 @@ class Match:
         return self.difference(TOLERANCE) == ""
 
     def difference(self, tolerance: float = TOLERANCE) -> str:
-        """Return a sentence on all differences beyond the tolerance; empty if there are none.
+        """Return a sentence on all differences beyond the tolerance; empty without differences.
 
         Args:
             tolerance: relative tolerance of M and h.

@@ -1,4 +1,4 @@
-"""Symbolic law of a controller for export, or the reason why there is none."""
+"""Symbolic law of a controller for export, or an error with the reason why it has no such law."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class FmuModel:
         watched: True if a run ends when a pivot is about to vanish within a step.
         step: longest internal step of co-simulation [s].
         exchange: True if the FMU supports model exchange too.
-        duration: duration of a usual run [s]; None if there is none.
+        duration: duration of a usual run [s], or None.
     """
 
     name: str
