@@ -43,20 +43,20 @@ def match_names(
             f"names= renames {', '.join(map(repr, unknown))}, which the robot does not have; its {what}: "
             f"{_name_list(ours)}"
         )
-    wanted = [renamed.get(name, name) for name in ours]
-    missing = [name for name in wanted if name not in theirs]
-    doubled = sorted({name for name in wanted if theirs.count(name) > 1 or wanted.count(name) > 1})
+    targets = [renamed.get(name, name) for name in ours]
+    missing = [name for name in targets if name not in theirs]
+    doubled = sorted({name for name in targets if theirs.count(name) > 1 or targets.count(name) > 1})
     if missing or doubled:
         problem = f"missing: {', '.join(missing)}" if missing else f"named more than once: {', '.join(doubled)}"
-        free = [name for name in theirs if name not in wanted]
+        free = [name for name in theirs if name not in targets]
         near = {name: difflib.get_close_matches(name, free, n=1, cutoff=0.6) for name in missing}
         hints = [f"{name!r}: {found[0]!r}" for name, found in near.items() if found]
         hint = f"{{{', '.join(hints)}}}" if hints else "{'name in the robot': 'name in the model'}"
         raise BridgeError(
-            f"the {what} of the robot and of {where} do not match, {problem}. The robot's: {_name_list(wanted)}; those "
-            f"of {where}: {_name_list(theirs)}. Map names that differ by names={hint}"
+            f"the {what} of the robot and of {where} do not match, {problem}. The robot's: {_name_list(targets)}; "
+            f"those of {where}: {_name_list(theirs)}. Map names that differ by names={hint}"
         )
-    return [theirs.index(name) for name in wanted]
+    return [theirs.index(name) for name in targets]
 
 
 def xml_text(root: ET.Element) -> str:

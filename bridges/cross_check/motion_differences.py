@@ -77,14 +77,14 @@ def compare_bridges(
         for name in bridges:
             if console is not None:
                 console.print(f"{closed.name}: {name}", markup=False)
-            began = time.perf_counter()
+            started = time.perf_counter()
             try:
                 t, q = RUNNERS[name].run(closed, step)
             except Exception as error:  # errors of other programs too, so that the other bridges still run
-                seconds, nothing = time.perf_counter() - began, np.zeros(0)
+                seconds, nothing = time.perf_counter() - started, np.zeros(0)
                 rows.append(BridgeResult(closed.name, RUNNERS[name], nothing, nothing, np.nan, seconds, _reason(error)))
                 continue
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - started
             own, other = common_times(reference.t, t)
             off = np.abs(q[other] - reference.q[own]).max(initial=0.0)
             distance = np.linalg.norm(closed.positions(q[other]) - own_positions[own], axis=1)

@@ -190,9 +190,9 @@ class ControllerSystem(LeafSystem):
     def _actuator_force(self, context: Context) -> Array:
         """Generalized force on the plant, zero on joints without actuators."""
         force = self._plant_force(context)
-        lost = {joint: force[index] for index, joint in self._free.items() if force[index] != 0.0}
-        if lost:
-            joints = ", ".join(f"{joint} ({value:.6g})" for joint, value in lost.items())
+        without_actuator = {joint: force[index] for index, joint in self._free.items() if force[index] != 0.0}
+        if without_actuator:
+            joints = ", ".join(f"{joint} ({value:.6g})" for joint, value in without_actuator.items())
             raise BridgeError(
                 f"the controller drives joints without an actuator in the plant: {joints}. Connect 'generalized_force' "
                 "to plant.get_applied_generalized_force_input_port(), or add a JointActuator to each before Finalize()"

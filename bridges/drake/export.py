@@ -101,13 +101,13 @@ def build_plant(
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )
-    text, taken = extract_multi_dof_joints(whole)
+    text, joints = extract_multi_dof_joints(whole)
     gravity = robot.evaluate(tree.gravity, p=p)
     with drake_errors(f"the bodies of {robot.name}"):
         plant: MultibodyPlant = multibody.MultibodyPlant(period)
         with log_as_warning(robot.name):
             parsing.Parser(plant).AddModelsFromString(text, "urdf")
-        for joint in taken:
+        for joint in joints:
             add_multi_dof_joint(plant, joint)
         plant.mutable_gravity_field().set_gravity_vector(gravity)
         without_actuator = _add_actuators(robot, plant, p)

@@ -439,11 +439,11 @@ def _inputs(
     at = {int(m.index): k for k, m in enumerate(moving)}
     if not actuators:
         driven = [(k, i) for k, m in enumerate(moving) if m.moving_joint.nv < 6 for i in range(m.moving_joint.nv)]
-        places = [tree.places[k][i] for k, i in driven]
+        indices = [tree.places[k][i] for k, i in driven]
         units = [moving[k].moving_joint.input_units[i] for k, i in driven]
-        names = [f"u_{tree.coordinates.v[place].name().removeprefix('v_')}" for place in places]
-        return names, places, units, [float("inf")] * len(places)
+        names = [f"u_{tree.coordinates.v[i].name().removeprefix('v_')}" for i in indices]
+        return names, indices, units, [float("inf")] * len(indices)
     own = [at[int(actuator.joint().index())] for actuator in actuators]
-    places = [tree.places[k][0] for k in own]
+    indices = [tree.places[k][0] for k in own]
     units = [moving[k].moving_joint.input_units[0] for k in own]
-    return [a.name() for a in actuators], places, units, [float(a.effort_limit()) for a in actuators]
+    return [a.name() for a in actuators], indices, units, [float(a.effort_limit()) for a in actuators]

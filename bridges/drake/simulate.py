@@ -99,7 +99,7 @@ def simulate(
         MissingPackageError: if Drake is not installed.
     """
     analysis, framework = (import_optional(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
-    parts, period, begin = (
+    parts, period, start = (
         whole("substeps", substeps),
         not_negative("time_step", time_step),
         finite("t0", t0),
@@ -116,7 +116,7 @@ def simulate(
         )
     if accuracy is not None and positive("accuracy", accuracy) < MIN_ACCURACY:
         raise ModelError(f"accuracy must be at least {MIN_ACCURACY:g}, the level of rounding, got {accuracy!r}")
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     plant, _ = build_plant(robot, None, recorder.p, period)
     match(robot, plant, p=recorder.p).check()
@@ -135,7 +135,7 @@ def simulate(
     simulator: Simulator = analysis.Simulator(builder.Build())
     _set_integrator(simulator, integrator, accuracy, h / parts)
     context = simulator.get_mutable_context()
-    context.SetTime(begin)
+    context.SetTime(start)
     own = plant.GetMyMutableContextFromRoot(context)
     plant.SetPositionsAndVelocities(own, np.concatenate(states.to_model(*state)))
     try:

@@ -80,10 +80,10 @@ def drive(
     labels, nq = Labels.of(robot, controller), robot.coordinates.nq
     states = [*state_variables(robot, labels, *start_values(robot, None, None))]
     inputs = [computed_variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
-    span, begin = positive("duration", duration), finite("t0", t0)
+    span, start = positive("duration", duration), finite("t0", t0)
     steps = step_count(span, step)
     h = span / steps
-    with Instance(model, values, t0=begin) as instance:
+    with Instance(model, values, t0=start) as instance:
         unknown: list[str] = []
         read = _match_variables(states, instance, "variables q and v", names, unknown)
         written = _match_variables(inputs, instance, "inputs", names, unknown)
@@ -93,7 +93,7 @@ def drive(
                 BridgeWarning,
                 stacklevel=caller_stacklevel(),
             )
-        recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, controller_p=p, t0=begin)
+        recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, controller_p=p, t0=start)
         for k, t in enumerate(recorder.times()):
             x = instance.get(read)
             u = recorder.tick(x[:nq], x[nq:])
@@ -178,10 +178,10 @@ def simulate(
         MissingPackageError: if FMPy is not installed.
     """
     import_optional("fmpy", "fmi")
-    span, begin = positive("duration", duration), finite("t0", t0)
+    span, start = positive("duration", duration), finite("t0", t0)
     steps = step_count(span, step)
     h = span / steps
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
     with tempfile.TemporaryDirectory(prefix="erugin-fmu-") as folder:
         path = Path(folder) / "loop.fmu"
         if controller is None:
@@ -191,7 +191,7 @@ def simulate(
                 controller, path, version=version, with_plant=robot, q0=q0, v0=v0, p=controller_p, plant_p=p, step=h
             )
         states, nq = [state.name for state in fmu.states], robot.coordinates.nq
-        with Instance(path, t0=begin) as instance:
+        with Instance(path, t0=start) as instance:
             for k, t in enumerate(recorder.times()):
                 x = instance.get(states)
                 recorder.tick(x[:nq], x[nq:])
