@@ -1,4 +1,4 @@
-"""A controller and its parameters as a C source file and a header."""
+"""C source file and header of a controller and its parameters."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CONDITIONS = {
 
 @dataclass(frozen=True, eq=False)
 class ParameterCode:
-    """Parameters of one owner.
+    """C code of the parameters of a law or a plant.
 
     Attributes:
-        prefix: of all names.
-        owner: in words.
+        prefix: prefix of all names.
+        owner: description for comments, such as "parameters of the law".
         parameters: names and ranges.
         values: nominal values, shape (n,).
     """
@@ -42,13 +42,13 @@ class ParameterCode:
 
     @property
     def constants(self) -> dict[str, str]:
-        """The constant of each parameter's place, by its name."""
+        """Name of each parameter → C constant for its index."""
         names = self.parameters.names
         return dict(zip(names, constants(f"{self.prefix.upper()}_P_", names), strict=True))
 
     @property
     def declared(self) -> str:
-        """What the header says of them."""
+        """Declarations for the header."""
         prefix, upper, names = self.prefix, self.prefix.upper(), self.parameters.names
         rows = [
             f"    {constant} = {i}{',' * (i + 1 < len(names))} "
@@ -57,13 +57,12 @@ class ParameterCode:
                 zip(self.constants.values(), names, self.values.tolist(), strict=True)
             )
         ]
-        places = "\n".join(["enum {", *rows, "};"]) if rows else "/* There are none. */"
+        indices = "\n".join(["enum {", *rows, "};"]) if rows else "/* None. */"
         size = f"{upper}_NP"
         return f"""\
-/* {comment(self.owner).capitalize()}: places in {prefix}_parameters.value, nominal values and what each may be,
-   in SI units. */
+/* {comment(self.owner).capitalize()}: indices in {prefix}_parameters.value, nominal values and ranges, in SI units. */
 enum {{ {size} = {len(names)} }};
-{places}
+{indices}
 
 typedef struct {prefix}_parameters {{
     double value[{max(1, len(names))}];
@@ -74,20 +73,20 @@ extern const char *const {prefix}_parameter_names[{max(1, len(names))}];
 /* Writes the nominal values. */
 void {prefix}_parameters_nominal({prefix}_parameters *parameters);
 
-/* The place of the first parameter that is not finite or out of its range; -1 if there is none. A tick does not ask:
-   do so whenever they have been changed. */
+/* The index of the first parameter that is not finite or is out of its range, or -1. A tick does not
+   check: call this whenever parameters have changed. */
 int {prefix}_check_parameters(const {prefix}_parameters *parameters);
 
-/* What a parameter may be, as the end of a sentence: "must be ...". */
+/* The range of a parameter, as the end of a sentence: "must be ...". */
 const char *{prefix}_parameter_range(int place);
 """
 
     @property
     def defined(self) -> str:
-        """What the C file says of them."""
+        """Definitions for the C file."""
         prefix, names = self.prefix, self.parameters.names
         values = self.values.tolist()
-        # One by one: a copy of a table might become a call of memcpy, which a bare machine need not have.
+        # One by one: a copied table might become a call of memcpy, which a bare-metal target may lack.
         each = "".join(f"    parameters->value[{i}] = {number(value)};\n" for i, value in enumerate(values or [0.0]))
         return f"""\
 {table(f"{prefix}_parameter_names", names)}
@@ -136,7 +135,7 @@ const char *{prefix}_parameter_range(int place)
 
     @property
     def _unchecked(self) -> str:
-        """Where there are none; a comparison with no place at all is one that compilers warn of."""
+        """Definitions without parameters; compilers would warn of a comparison that is always false."""
         prefix = self.prefix
         return f"""\
 int {prefix}_check_parameters(const {prefix}_parameters *parameters)
@@ -157,27 +156,27 @@ const char *{prefix}_parameter_range(int place)
 
 
 NOT_FINITE_INPUT = 8
-"""What Python raises as an error has a number of its own behind those of Status."""
-INPUT_MESSAGE = "Time, a coordinate or a velocity that came in is not finite, such as a sample of a broken sensor."
+"""Number after those of Status, for input that Python rejects with an exception."""
+INPUT_MESSAGE = "Time, a coordinate or a velocity in the input is not finite; check the sensors."
 FAST_MATH_GUARD = """\
 #if defined(__FAST_MATH__)
-#error "numbers that are not finite would pass unseen: compile without -ffast-math"
+#error "numbers that are not finite would not be detected: compile without -ffast-math"
 #endif
 """
 
 
 @dataclass(frozen=True, eq=False)
 class ControllerCode:
-    """One law on its way to C.
+    """C code of a law.
 
     Attributes:
-        name: of the files, and prefix of all names.
-        controller: with a law.
-        law: its expressions.
+        name: name of the files, and prefix of all names.
+        controller: the controller.
+        law: its law as expressions.
         values: nominal parameters, shape (np,).
-        contradictory: whether dependent rows contradict each other where they are told, for the method of the law
-            serves those that only depend.
-        saturate: whether the inputs are cut to the robot's limits.
+        contradictory: True if the status for dependent rows means a contradiction, as the law's method solves
+            dependent rows otherwise.
+        saturate: True if the inputs are limited to the robot's limits.
     """
 
     name: str
@@ -189,7 +188,7 @@ class ControllerCode:
 
     @functools.cached_property
     def kernel(self) -> CSource:
-        """The law as a function."""
+        """C function of the law."""
         c = self.controller.robot.coordinates
         inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.controller.parameters.symbols}
         return c_source(f"{self.name}_kernel", inputs, {"u": self.law.output, "pivots": self.law.relative_pivots})
@@ -201,18 +200,18 @@ class ControllerCode:
 
     @property
     def efforts(self) -> NDArray[np.float64]:
-        """Limits of the inputs, shape (nu,); empty if it has none, or the outputs are forces."""
+        """Limits of the inputs, shape (nu,); empty if the robot has none, or the outputs are forces."""
         effort = self.controller.robot.limits.effort
         return effort if not self.controller.applies_force and np.isfinite(effort).any() else np.zeros(0)
 
     @functools.cached_property
     def parameters(self) -> ParameterCode:
-        """The parameters."""
+        """C code of the parameters."""
         return ParameterCode(self.name, "parameters of the law", self.controller.parameters, self.values)
 
     @property
     def renamed(self) -> dict[str, tuple[str, ...]]:
-        """Names that C cannot have, and their constants: a coordinate and its velocity may be called the same."""
+        """Names that are not C identifiers → their constants; a coordinate and its velocity may have the same name."""
         upper, labels = self.name.upper(), self.labels
         groups = {"Q": labels.coordinates.names, "V": labels.velocities.names, "U": labels.inputs.names}
         written = {f"{upper}_{letter}_": names for letter, names in groups.items()}
@@ -230,25 +229,25 @@ class ControllerCode:
 
     @property
     def work_summary(self) -> str:
-        """How much is done at a tick."""
+        """Number of operations of a tick, in words."""
         counts = dict(self.kernel.counts)
         divisions = counts.pop("/", 0)
-        said = [f"{count} {function}" for function, count in counts.items()]
-        among = ", ".join([*([f"{divisions} divisions"] if divisions else []), *said])
-        return f"{self.kernel.operations} operations at every tick{f', among them {among}' if among else ''}"
+        calls = [f"{count} {function}" for function, count in counts.items()]
+        costly = ", ".join([*([f"{divisions} divisions"] if divisions else []), *calls])
+        return f"{self.kernel.operations} operations per tick{f', including {costly}' if costly else ''}"
 
     @property
     def statuses(self) -> dict[str, tuple[int, str]]:
-        """Number and sentence of each status, by its name."""
+        """Name of each status → its number and sentence."""
         own = [Status.OK, Status.CONTRADICTORY if self.contradictory else Status.SINGULAR, Status.NOT_FINITE]
         if self.saturate:
             own.append(Status.LIMITED)
-        told = {each.name: (int(each), each.sentence) for each in own}
-        return told | {"NOT_FINITE_INPUT": (NOT_FINITE_INPUT, INPUT_MESSAGE)}
+        found = {each.name: (int(each), each.sentence) for each in own}
+        return found | {"NOT_FINITE_INPUT": (NOT_FINITE_INPUT, INPUT_MESSAGE)}
 
     @property
     def header(self) -> str:
-        """The header."""
+        """Text of the header file."""
         name, upper, labels = self.name, self.name.upper(), self.labels
         force = self.controller.applies_force
         kind = "generalized forces R on the velocities" if force else "inputs u"
@@ -258,15 +257,15 @@ class ControllerCode:
         counts = lines(f"{upper}_{key} = {size}" for key, size in sizes.items())
         limits = ""
         if self.efforts.size:
-            done = "The inputs are cut to them." if self.saturate else "Nothing here cuts the inputs to them."
+            done = "A tick applies them to the inputs." if self.saturate else "A tick does not apply them."
             limits = (
-                f"/* Greatest |u| that the drives can give; INFINITY where none is known. {done} */\n"
+                f"/* Largest |u| of the actuators; INFINITY if it is not known. {done} */\n"
                 f"extern const double {name}_effort_limits[{upper}_NU];\n\n"
             )
         return f"""\
 /* {name}: the law of {comment(labels.controller)} for {comment(labels.robot)}, from (t, q, v) to {kind}.
 
-   Written by Erugin; it is not meant to be changed by hand.
+   Generated by Erugin; do not edit.
 
 {self._cost} */
 
@@ -281,13 +280,13 @@ enum {{
 {counts}
 }};
 
-/* Coordinates: places in q[]. */
+/* Coordinates: indices in q[]. */
 {index_macros(f"{upper}_Q_", labels.coordinates)}
 
-/* Velocities: places in v[]. */
+/* Velocities: indices in v[]. */
 {index_macros(f"{upper}_V_", labels.velocities)}
 
-/* Outputs, {kind}: places in u[]. */
+/* Outputs, {kind}: indices in u[]. */
 {index_macros(f"{upper}_U_", labels.inputs)}
 
 extern const char *const {name}_coordinate_names[{max(1, sizes["NQ"])}];
@@ -298,20 +297,20 @@ extern const char *const {name}_output_names[{max(1, sizes["NU"])}];
 extern const char *const {name}_output_units[{max(1, sizes["NU"])}];
 
 {limits}{self.parameters.declared}
-/* What a tick says. */
+/* Statuses of a tick. */
 enum {{
 {statuses}
 }};
 
-/* The law at one tick: u[] from time t [s], q[] and v[]. u[] is written if the status is {self._written} and stays as
-   it was otherwise. It must not overlap q[] or v[]. */
+/* One tick of the law: u[] from time t [s], q[] and v[]. u[] is written if the status is {self._written} and is
+   unchanged otherwise. It must not overlap q[] or v[]. */
 int {name}_tick(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[]);
 
-/* The same with room for {upper}_WORK doubles of the caller's in place of the stack; they need no values. */
+/* The same with {upper}_WORK doubles of workspace from the caller in place of the stack; no initial values needed. */
 int {name}_tick_in(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[],
 {" " * len(f"int {name}_tick_in(")}double work[]);
 
-/* A sentence on a status, and what to try. */
+/* A sentence on a status, with a remedy. */
 const char *{name}_status_text(int status);
 
 #ifdef __cplusplus
@@ -323,7 +322,7 @@ const char *{name}_status_text(int status);
 
     @property
     def implementation(self) -> str:
-        """The C file."""
+        """Text of the C file."""
         name, labels = self.name, self.labels
         groups = {"coordinate": labels.coordinates, "velocity": labels.velocities, "output": labels.inputs}
         tables = "".join(
@@ -348,22 +347,21 @@ const char *{name}_status_text(int status)
 {{
     switch (status) {{
 {sentences}    default:
-        return "There is no such status.";
+        return "Unknown status.";
     }}
 }}
 """
 
     @property
     def _cost(self) -> str:
-        said = (
-            f"Work: {self.work_summary}; no loop of unknown length, no recursion, no branch but in comparisons.",
-            "Memory: none is allocated and none is kept. The parameters are the caller's; "
-            f"{8 * self.kernel.work} bytes wait on the stack for intermediate results, beside what a compiler puts "
-            "there, or where the caller wants them.",
-            "Threads: whatever is written belongs to the caller, so any number of ticks may run side by side.",
+        paragraphs = (
+            f"Work: {self.work_summary}; no loop of unknown length, no recursion, branches in comparisons only.",
+            "Memory: none is allocated or retained. The parameters belong to the caller; intermediate results use "
+            f"{8 * self.kernel.work} bytes of stack, or of workspace from the caller, besides the compiler's own use.",
+            "Threads: all memory that is written belongs to the caller, so any number of ticks may run concurrently.",
             "Units are SI units and radians.",
         )
-        return "\n".join(textwrap.fill(line, 117, initial_indent="   ", subsequent_indent="   ") for line in said)
+        return "\n".join(textwrap.fill(text, 117, initial_indent="   ", subsequent_indent="   ") for text in paragraphs)
 
     @property
     def _written(self) -> str:
@@ -374,7 +372,7 @@ const char *{name}_status_text(int status)
     def _tick(self) -> str:
         name, upper, nu, rows = self.name, self.name.upper(), self.law.output.numel(), self.law.relative_pivots.numel()
         bad = f"{upper}_CONTRADICTORY" if self.contradictory else f"{upper}_SINGULAR"
-        judged = f"""\
+        checked = f"""\
     for (i = 0; i < {upper}_ROWS; ++i)
         if (!(pivots[i] > {number(self.law.tolerance)}))
             return pivots[i] == pivots[i] ? {bad} : {upper}_NOT_FINITE;
@@ -408,7 +406,7 @@ int {name}_tick_in(const {name}_parameters *parameters, double t, const double q
     out[0] = output;
     out[1] = pivots;
     {name}_kernel(in, out, work);
-{judged * bool(rows)}    for (i = 0; i < {upper}_NU; ++i)
+{checked * bool(rows)}    for (i = 0; i < {upper}_NU; ++i)
         if (!isfinite(output[i]))
             return {upper}_NOT_FINITE;
 {cut * limited}{copied}    return {"status" if limited else f"{upper}_OK"};

@@ -1,6 +1,6 @@
-"""A control law as a folder of C99: sources, example program, build file and README.
+"""Export of a control law as a folder of C99: sources, example program, build file and README.
 
-The folder is written whole or not at all.
+The folder is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ EXAMPLE_STEPS = 1000
 
 
 def main_text(law: ControllerCode, q0: list[float], v0: list[float], *, step: float, with_plant: bool) -> str:
-    """An example: one tick, and with a plant a thousand steps of the closed loop.
+    """Return the example program: one tick, and with a plant a thousand steps of the closed loop.
 
     Args:
-        law: the law.
+        law: C code of the law.
         q0: coordinates, nq of them.
         v0: velocities, nv of them.
-        step: of the closed loop [s].
-        with_plant: whether there is one.
+        step: step of the closed loop [s].
+        with_plant: True if the folder contains a plant.
     """
     name, upper = law.name, law.name.upper()
     plant = f"""
@@ -91,11 +91,11 @@ int main(void)
 
 
 def cmake_text(law: ControllerCode, *, with_plant: bool) -> str:
-    """A file for CMake.
+    """Return the text of CMakeLists.txt.
 
     Args:
-        law: the law.
-        with_plant: whether there is one.
+        law: C code of the law.
+        with_plant: True if the folder contains a plant.
     """
     name = law.name
     return f"""\
@@ -104,7 +104,7 @@ project({name}_controller LANGUAGES C)
 
 add_library({name}_controller STATIC {name}.c{f" {name}_plant.c" * with_plant})
 target_include_directories({name}_controller PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
-# C without extensions: GCC then rounds every product, as the law is written.
+# C without extensions, so that GCC rounds every product as written.
 set_target_properties({name}_controller PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                       POSITION_INDEPENDENT_CODE ON)
 if(NOT MSVC)
@@ -125,47 +125,46 @@ def _numbers(values: list[float]) -> str:
 
 
 def _block(text: str) -> str:
-    """Statements with declarations before them, in a block of their own."""
+    """Declarations and statements in a separate block."""
     inner = "".join(f"    {line}\n" if line else "" for line in text.strip("\n").split("\n"))
     return f"    {{\n{inner}    }}\n"
 
 
 def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
-    """Write files into a new folder beside ``folder``, and rename that.
+    """Write files into a new folder beside ``folder``, and rename that folder.
 
     Args:
-        folder: to be made; its parent must be there.
-        files: text by name.
-        overwrite: whether a folder that holds files of these names and nothing else gives way.
+        folder: path of the folder; its parent must exist.
+        files: name of each file → text.
+        overwrite: True to replace an existing folder that contains only files with these names.
 
     Raises:
-        BridgeError: if there is a folder that does not give way, or a file of that name, or no parent.
-        OSError: if it cannot be written; then nothing has changed.
+        BridgeError: if the folder exists and may not be replaced, is a file, or has no parent folder.
+        OSError: if it cannot be written; nothing has changed then.
     """
     target = folder.resolve()
     if not target.parent.is_dir():
-        raise BridgeError(f"there is no folder {str(target.parent)!r} to write {target.name!r} into: make it first")
-    held = _folder_contents(target)
-    foreign = [name for name in held if name not in files]
+        raise BridgeError(f"the folder {str(target.parent)!r} for {target.name!r} does not exist: create it first")
+    contents = _folder_contents(target)
+    foreign = [name for name in contents if name not in files]
     if foreign:
         raise BridgeError(
-            f"{str(folder)!r} holds {', '.join(map(repr, foreign[:3]))}{', …' * (len(foreign) > 3)}, which is none of "
-            "the files to be written, so it is not replaced: give a folder of its own"
+            f"{str(folder)!r} contains {', '.join(map(repr, foreign[:3]))}{', …' * (len(foreign) > 3)}, not among the "
+            "files of an export, so it is not replaced: choose another folder"
         )
-    if held and not overwrite:
-        raise BridgeError(f"{str(folder)!r} is not empty: give another folder, or replace it by overwrite=True")
+    if contents and not overwrite:
+        raise BridgeError(f"{str(folder)!r} is not empty: choose another folder, or replace it by overwrite=True")
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:
-        room = Path(name)
-        new, old = room / "new", room / "old"
+        new, old = Path(name) / "new", Path(name) / "old"
         new.mkdir(mode=0o755)
         for file, text in files.items():
             (new / file).write_text(text, encoding="utf-8", newline="\n")
-        if held:
+        if contents:
             target.rename(old)
         try:
             new.rename(target)
         except BaseException:
-            if held:
+            if contents:
                 old.rename(target)
             raise
         shutil.rmtree(old, ignore_errors=True)
@@ -173,43 +172,43 @@ def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> 
 
 def _folder_contents(target: Path) -> list[str]:
     if target.exists() and not target.is_dir():
-        raise BridgeError(f"{str(target)!r} is a file: give a folder")
+        raise BridgeError(f"{str(target)!r} is a file: choose a folder")
     return sorted(entry.name for entry in target.iterdir()) if target.is_dir() else []
 
 
 def readme_text(law: ControllerCode, *, with_plant: bool) -> str:
-    """What the folder is, and how to use it.
+    """Return the text of README.md.
 
     Args:
-        law: the law.
-        with_plant: whether a plant is there.
+        law: C code of the law.
+        with_plant: True if the folder contains a plant.
     """
     name, upper, labels = law.name, law.name.upper(), law.labels
     plant = (
-        f"`{name}_plant.h` has a plant: `{name}_plant_step` moves it between two ticks under inputs that are held, for "
-        f"a controller that runs on its own hardware; `{name}_plant_closed_step` moves plant and law together."
+        f"`{name}_plant.h` declares the plant: `{name}_plant_step` advances it between two ticks under constant "
+        f"inputs, for a controller on separate hardware; `{name}_plant_closed_step` advances plant and law together."
     )
     pairs = [(given, constant) for given, found in law.renamed.items() for constant in found]
     spelled = [pair for pair in pairs if not pair[1].endswith(f"_{_macro_name(pair[0])}")]
     renamed = ", ".join(f"`{given}` is `{constant}`" for given, constant in spelled)
-    told = (
-        "What a C name cannot have is an underscore in the names of places; the tables of names have all as they are."
+    spelling = (
+        "Characters that C does not allow are underscores in constants; the tables of names contain the original names."
     )
-    told += f" Otherwise, {renamed}." if spelled else ""
+    spelling += f" Furthermore, {renamed}." if spelled else ""
     efforts = ""
     if law.efforts.size:
         done = (
-            f"the inputs are cut to them, and the status is then `{upper}_LIMITED`"
+            f"a tick applies them to the inputs and then returns the status `{upper}_LIMITED`"
             if law.saturate
-            else "nothing here cuts the inputs to them; export with `saturate=True`, or do it in the drives"
+            else "a tick does not apply them; export with `saturate=True`, or limit the inputs in the actuators"
         )
-        efforts = f"`{name}_effort_limits` are the limits of the drives: {done}."
-    parts = (efforts, plant * with_plant, told if law.renamed else "")
+        efforts = f"`{name}_effort_limits` are the limits of the actuators: {done}."
+    parts = (efforts, plant * with_plant, spelling if law.renamed else "")
     more = "".join(f"\n{_wrapped(part)}\n" for part in parts if part)
     about = (
         f"The law of {labels.controller} for {labels.robot} as C99: {law.work_summary}, {8 * law.kernel.work} bytes of "
-        "the stack for intermediate results. No memory is allocated, no library is needed but `math.h`, nothing is "
-        "kept between ticks."
+        "stack for intermediate results. It allocates no memory, requires no library except `math.h`, and retains "
+        "nothing between ticks."
     )
     return f"""\
 # {name}
@@ -222,12 +221,12 @@ def readme_text(law: ControllerCode, *, with_plant: bool) -> str:
 status = {name}_tick(&parameters, t, q, v, u);
 ```
 
-`u` is written only if there is an output that may be applied; `{name}_status_text(status)` says what happened
-otherwise. Set `parameters.value[{upper}_P_...]` at any time between two ticks and ask `{name}_check_parameters`.
+`u` is written only if the output may be applied; otherwise `{name}_status_text(status)` gives the reason. Set
+`parameters.value[{upper}_P_...]` at any time between two ticks, then call `{name}_check_parameters`.
 {more}
-`cmake -S . -B build && cmake --build build` makes the library and `{name}_example`. Compile without `-ffast-math`, and
-with `-ffp-contract=off`, as `CMakeLists.txt` does: the numbers are then those of Python to rounding, as far as
-`math.h` is the same.
+`cmake -S . -B build && cmake --build build` builds the library and `{name}_example`. Compile without `-ffast-math` and
+with `-ffp-contract=off`, as `CMakeLists.txt` does: the numbers then equal Python's up to rounding and differences of
+`math.h`.
 
 ## In ros2_control
 
@@ -251,16 +250,16 @@ Values = Mapping[str, float] | ArrayLike | None
 
 @dataclass(frozen=True)
 class CFolder:
-    """What has been written.
+    """Exported folder of C code.
 
     Attributes:
-        folder: where.
+        folder: path of the folder.
         name: prefix of all names in C, and name of the files.
         files: names of the files.
-        operations: of one tick, always the same.
-        work: doubles for intermediate results of one tick.
+        operations: number of operations of a tick, always the same.
+        work: number of doubles for intermediate results of a tick.
         calls: functions of ``math.h`` that a tick calls.
-        renamed: names of signals and parameters that C cannot have, and all constants that stand for each.
+        renamed: names of signals and parameters that are not C identifiers → all constants for each.
     """
 
     folder: Path
@@ -286,44 +285,46 @@ def export(
     step: float = 1e-3,
     overwrite: bool = False,
 ) -> CFolder:
-    """Write a law as C99: one ``.c``, one ``.h``, an example, a file for CMake, and how to call it from ros2_control.
+    """Write a law as C99: source file, header, example, CMake file, and a README with a ros2_control controller.
 
-    A tick takes (t, q, v) and gives u, or R for a law that applies a force, as ``control`` does. It allocates nothing,
-    keeps nothing and calls nothing but ``math.h``; its work is the same at every tick. Parameters stay parameters.
+    Like ``control``, a tick computes u from (t, q, v), or R for a controller that applies forces. It allocates and
+    retains nothing and calls nothing except ``math.h``; its work is the same at every tick. Parameters remain
+    adjustable.
 
     Args:
-        controller: with a symbolic law.
-        path: of a folder to be made, in one that is there.
+        controller: controller with a symbolic law.
+        path: path of the folder to create, in an existing folder.
         name: prefix of all names in C, and name of the files.
         p: nominal values of the controller's parameters: its own, overridden by name, or the whole vector.
-        with_plant: a plant whose steps, and those of its closed loop with the law, are written too.
+        with_plant: a plant, to write its steps and those of its closed loop with the law too.
         plant_p: nominal values of the plant's parameters, likewise.
-        saturate: whether inputs are cut to the limits of the robot's drives.
-        q0: coordinates at which the example calls it, shape (nq,); zero if not given.
-        v0: velocities at which the example calls it, shape (nv,); zero if not given.
-        step: of the example's closed loop, if there is a plant [s].
-        overwrite: whether a folder that was exported before gives way.
+        saturate: True to limit the inputs to the limits of the robot's actuators.
+        q0: coordinates in the example, shape (nq,); zero if not given.
+        v0: velocities in the example, shape (nv,); zero if not given.
+        step: step of the example's closed loop, if there is a plant [s].
+        overwrite: True to replace an earlier export.
 
     Returns:
-        What has been written, and what a tick costs.
+        The written files and the cost of a tick.
 
     Raises:
-        BridgeError: for a law without expressions, a plant whose coordinates or inputs are others, an operation that
-            C99 lacks, limits that are not there, or a folder that does not give way; nothing is written then.
+        BridgeError: for a law without expressions, a plant with other coordinates or inputs, an operation that C99
+            lacks, missing limits, or a folder that may not be replaced; nothing is written then.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError, ModelError: for a state of another shape, a step that is not greater than zero, or a plant whose
             mass matrix is singular in every position.
-        OSError: if the folder cannot be written; then nothing has changed.
+        OSError: if the folder cannot be written; nothing has changed then.
 
     Warns:
-        BridgeWarning: if ``name`` is none that C can have; it tells what is written in its place.
+        BridgeWarning: if ``name`` is not a valid C name; it says which name is used instead.
     """
     law = require_symbolic_law(controller, "be written as C")
     c, effort = controller.robot.coordinates, controller.robot.limits.effort
     if saturate and (controller.applies_force or not np.isfinite(effort).any()):
-        why = "gives a force, not inputs" if controller.applies_force else f"drives {controller.robot.name}, which has"
-        has = "" if controller.applies_force else " no limits of effort: give it limits"
-        raise BridgeError(f"saturate=True needs limits of inputs, but {type(controller).__name__} {why}{has}")
+        why = f"{controller.robot.name} has no effort limits: set its limits"
+        if controller.applies_force:
+            why = f"the output of {type(controller).__name__} is a force, not inputs"
+        raise BridgeError(f"saturate=True requires input limits, but {why}")
     require_name("a law in C", name, BridgeError)
     word = law_identifier(name)
     text = ControllerCode(
@@ -345,11 +346,13 @@ def export(
         plant = ClosedLoopCode(text, with_plant, loop, with_plant.parameters.values(plant_p))
         files |= {f"{word}_plant.h": plant.header, f"{word}_plant.c": plant.implementation}
     elif plant_p is not None:
-        raise BridgeError("plant_p are parameters of a plant, and none is written: give with_plant, or leave it out")
+        raise BridgeError("plant_p= requires with_plant=, the plant with these parameters")
     write_folder(Path(path), files, overwrite=overwrite)
     if word != name:
         warnings.warn(
-            f"C has no name {name!r}: all names begin with {word!r}", BridgeWarning, stacklevel=caller_stacklevel()
+            f"{name!r} is not a valid C name: all names start with {word!r}",
+            BridgeWarning,
+            stacklevel=caller_stacklevel(),
         )
     return CFolder(
         Path(path), word, tuple(files), text.kernel.operations, text.kernel.work, text.kernel.calls, text.renamed
@@ -365,12 +368,12 @@ def _symbolic_loop(robot: Robot, controller: Controller) -> SymbolicLoop:
     for what, (ours, theirs) in named.items():
         if tuple(ours) != tuple(theirs):
             raise BridgeError(
-                f"the {what} of the law's model {model.name} are {_name_list(ours)}, those of the plant {robot.name} "
-                f"{_name_list(theirs)}: a plant needs the same, in the same order"
+                f"the {what} of the plant {robot.name} must be those of the controller's robot {model.name}, in the "
+                f"same order: {_name_list(ours)}; got {_name_list(theirs)}"
             )
     loop = close_loop(robot, controller, None).symbolic()
     if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
-        raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")
+        raise BridgeError(f"the closed loop of {robot.name} and {type(controller).__name__} has no expressions")
     return loop
 
 

@@ -1,4 +1,4 @@
-"""A controller of ros2_control around the exported law: a C++ class, and notes for the README."""
+"""A ros2_control controller around the exported law: a C++ class, and notes for the README."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from .controller_code import ControllerCode
 from .syntax import string
 
 ROS2_NOTE = (
-    "A controller that the controller manager loads is a class around `NAME_tick`. This is one, to be put into a "
-    "package of your own and tried there. `update()` neither allocates nor waits for a lock; parameters come through "
-    "a real-time buffer, and can be set by their names while it runs. Interfaces come in the order in which they were "
-    "asked for. An error from `update()` makes the controller manager deactivate the controller from ROS 2 Jazzy on; "
-    "that of Humble tells it and goes on, so what is safe is written before. Humble has no `get_optional()` either: "
-    "there it is `get_value()`, which returns the number itself, and `set_value()` returns nothing."
+    "A controller for the controller manager is a class around `NAME_tick`. The following one is a starting point for "
+    "a package of your own. `update()` neither allocates nor waits for a lock; parameters pass through a real-time "
+    "buffer and can be set by name while it runs. Interfaces come in the order in which they were requested. From "
+    "ROS 2 Jazzy on, an error from `update()` makes the controller manager deactivate the controller; that of Humble "
+    "reports it and continues, so safe commands are written first. Humble has `get_value()`, which returns the number "
+    "itself, in place of `get_optional()`, and its `set_value()` returns nothing."
 )
 ROS2_TEMPLATE = """\
 #include <array>
@@ -36,7 +36,7 @@ using controller_interface::return_type;
 class Controller : public controller_interface::ControllerInterface
 {
 public:
-  // Names of the joints as the robot's description has them: change the parameters where the law's names differ.
+  // Joint names as in the robot description: change the parameters if the names of the law differ.
   CallbackReturn on_init() override
   {
     auto_declare<std::vector<std::string>>("coordinates", {NAME_coordinate_names, NAME_coordinate_names + UPPER_NQ});
@@ -64,7 +64,7 @@ public:
 
   CallbackReturn on_configure(const rclcpp_lifecycle::State &) override
   {
-    // What has been set since they were declared.
+    // Values set since the declaration.
     coordinates_ = get_node()->get_parameter("coordinates").as_string_array();
     velocities_ = get_node()->get_parameter("velocities").as_string_array();
     outputs_ = get_node()->get_parameter("outputs").as_string_array();
@@ -78,7 +78,7 @@ public:
       return CallbackReturn::ERROR;
     }
     shared_.writeFromNonRT(parameters_);
-    // Not in the real-time thread: it is handed over through the buffer.
+    // Outside the real-time thread; the buffer passes the values on.
     changed_ = get_node()->add_on_set_parameters_callback([this](const std::vector<rclcpp::Parameter> & given) {
       NAME_parameters changed = parameters_;
       for (const auto & one : given)
@@ -109,7 +109,7 @@ public:
     return release() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
 
-  // No allocation, no lock, no exception, no output to a terminal: for the real-time thread.
+  // Real-time thread: no allocation, no lock, no exception, no output to a terminal.
   return_type update(const rclcpp::Time & time, const rclcpp::Duration &) override
   {
     if (!started_) start_ = time;
@@ -128,7 +128,7 @@ public:
   }
 
 private:
-  // What is safe without a law depends on the machine: brakes, damping, or no torque, as here.
+  // The safe command without a law depends on the machine: brakes, damping, or no torque, as here.
   bool release()
   {
     bool written = true;
@@ -160,10 +160,10 @@ PLUGINLIB_EXPORT_CLASS(NAME_ros::Controller, controller_interface::ControllerInt
 
 
 def ros2_text(law: ControllerCode) -> str:
-    """A controller of ros2_control around the law, as a sketch in C++.
+    """Return a ros2_control controller around the law, as a starting point in C++.
 
     Args:
-        law: the law.
+        law: C code of the law.
     """
     upper = law.name.upper()
     stopped = f"status_ != {upper}_OK" + f" && status_ != {upper}_LIMITED" * law.saturate
@@ -178,32 +178,32 @@ def ros2_text(law: ControllerCode) -> str:
 
 
 def _driven_joints(law: ControllerCode) -> list[str]:
-    """Names of the joints that the outputs drive, where the names of the outputs tell them; none otherwise."""
+    """Names of the joints that the outputs drive, if they follow from the names of the outputs; empty otherwise."""
     joints, outputs = set(law.labels.coordinates.names), law.labels.inputs.names
     found = [name.removeprefix("u_") for name in outputs]
     return found if not law.controller.applies_force and joints.issuperset(found) else []
 
 
 def ros2_section(law: ControllerCode) -> str:
-    """What is to be said of it.
+    """Return the README's section on ros2_control.
 
     Args:
-        law: the law.
+        law: C code of the law.
     """
     return ROS2_NOTE.replace("NAME", law.name) + _beyond_joints(law)
 
 
 def _beyond_joints(law: ControllerCode) -> str:
-    """What is to be said where coordinates are not those of joints one by one."""
+    """Note for a law with forces as outputs or a free body; empty for one coordinate per joint."""
     c = law.controller.robot.coordinates
     if c.nq == c.nv and not law.controller.applies_force:
         return ""
     if law.controller.applies_force:
         return (
-            " The outputs of this law are generalized forces on all velocities, the force that the program would need: "
-            "a real drive applies them only where each velocity has a motor of its own."
+            " The outputs of this law are the generalized forces on all velocities that the program requires: "
+            "real actuators can apply them only if each velocity has a separate motor."
         )
     return (
-        " Coordinates and velocities of a free body come from no joint: let a state estimator provide interfaces of "
-        "these names."
+        " Coordinates and velocities of a free body do not come from joints: let a state estimator provide interfaces "
+        "of these names."
     )

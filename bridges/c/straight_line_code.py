@@ -1,18 +1,18 @@
-"""Expressions as plain C99: straight-line code of doubles that a compiler for any machine takes.
+"""Expressions as plain C99: straight-line code of doubles for any compiler.
 
-What is written for this machine (:mod:`erugin.symbolic.codegen`) uses vectors and words of GCC. Here is the text for
-others: no extension of the language, no library but ``math.h``, no memory but what the caller gives, no loop, no
-branch but in comparisons, so that the work is the same at every call.
+Code for the machine that runs Erugin (:mod:`erugin.symbolic.codegen`) uses vectors and extensions of GCC. This module
+writes portable code: no extension of the language, no library except ``math.h``, no memory except the caller's, no
+loop, and branches in comparisons only, so that the work is the same at every call.
 
-:func:`c_source` makes ``static void name(const double *const *in, double *const *out, double *w)``:
+:func:`c_source` writes ``static void name(const double *const *in, double *const *out, double *w)``:
 
-- ``in[i]`` points to the numbers of the i-th input, column by column, and ``out[k]`` to room for those of the k-th
+- ``in[i]`` points to the numbers of the i-th input, column by column, and ``out[k]`` to memory for those of the k-th
   output; an empty one may be NULL. No output may overlap an input or another output.
-- ``w`` points to room for ``CSource.work`` doubles, which need no initial values; it holds what waits between pieces.
-- The file needs ``#include <math.h>`` before it. Several such functions can stand in one file.
+- ``w`` points to workspace for ``CSource.work`` doubles without initial values, for values that several pieces use.
+- The file needs ``#include <math.h>`` before the function. A file can contain several such functions.
 
-Each operation is rounded as CasADi's own evaluation rounds it: with the same ``math.h`` the numbers are the same to
-the last bit, as long as the compiler contracts no a*b + c into one operation (:data:`PREAMBLE`).
+Each operation is rounded as in CasADi's own evaluation: with the same ``math.h`` the numbers are the same to the last
+bit, provided that the compiler does not contract a*b + c into one operation (:data:`PREAMBLE`).
 """
 
 from __future__ import annotations
@@ -30,32 +30,31 @@ from ...symbolic.errors import BridgeError, ModelError
 from .syntax import FUNCTIONS, OPERATORS, number, operation_name
 
 CHUNK_SIZE = 400
-"""Operations in one C function: the time of compilation grows with the length of all, not with its square; and C99
-promises 511 names in a block."""
+"""Operations per C function, so that compile time grows linearly; C99 guarantees 511 identifiers in a block."""
 
 PREAMBLE = """\
 #include <math.h>
 
-/* a*b + c is rounded twice, as it is written. GCC does so with -std=c99 and does not know the line. */
+/* a*b + c is rounded twice, as written. GCC does so with -std=c99 and does not know this pragma. */
 #if defined(__clang__) || !defined(__GNUC__)
 #pragma STDC FP_CONTRACT OFF
 #endif
 """
-"""What a file of such functions begins with."""
+"""First lines of a file of such functions."""
 
 
 @dataclass(frozen=True)
 class CSource:
-    """C99 text of one function.
+    """C99 source of one function.
 
     Attributes:
-        name: of the C function.
-        text: its definition, and before it the pieces that it calls, ``name_0``, ``name_1``, ….
-        work: doubles that its last argument must have room for; at least 1.
-        operations: how many operations a call takes, always the same.
-        counts: how often a call takes each function of ``math.h``, and a division (``"/"``).
-        inputs: how many numbers each input has, in order.
-        outputs: the same of each output.
+        name: name of the C function.
+        text: its definition, preceded by the functions that it calls, ``name_0``, ``name_1``, ….
+        work: number of doubles in its last argument, at least 1.
+        operations: number of operations of a call, always the same.
+        counts: number of calls of each function of ``math.h``, and of divisions (``"/"``).
+        inputs: number of elements of each input, in order.
+        outputs: number of elements of each output, in order.
     """
 
     name: str
@@ -76,13 +75,13 @@ def c_source(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX
     """Write expressions as C99.
 
     Args:
-        name: of the C function, a C identifier.
+        name: name of the C function, a C identifier.
         inputs: symbols by name, of any shape; read column by column.
         outputs: expressions in these symbols by name, of any shape; written column by column.
 
     Raises:
-        BridgeError: for an input that is no symbol, an expression with a symbol that is not among the inputs, or with
-            an operation that C99's library does not have.
+        BridgeError: for an input that is not a symbol, or an expression with other symbols than the inputs or with an
+            operation that C99's library lacks.
     """
     for key, symbol in inputs.items():
         if not symbol.is_valid_input():
@@ -103,27 +102,27 @@ def c_source(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX
 
 
 class _ExpressionWriter:
-    """One tape on its way to C."""
+    """Writer of the C code of a tape."""
 
     def __init__(self, name: str, tape: Tape) -> None:
-        """Cut the tape into pieces, and find room for what outlives its piece.
+        """Cut the tape into pieces, and allocate workspace for values that later pieces read.
 
         Args:
-            name: of the C function.
-            tape: what it computes.
+            name: name of the C function.
+            tape: its operations.
         """
         self.name, self.tape = name, tape
         self.results: dict[int, list[str]] = {}
         for i, output in enumerate(tape.outputs):
             for k, value in enumerate(output):
                 self.results.setdefault(value, []).append(f"out[{i}][{k}]")
-        done = [k for k, entry in enumerate(tape.entries) if entry[0] not in (INPUT, CONSTANT)]
-        self.pieces = [done[first : first + CHUNK_SIZE] for first in range(0, len(done), CHUNK_SIZE)]
-        self.places: dict[int, int] = {}
-        self.room = 0
-        self._place()
+        computed = [k for k, entry in enumerate(tape.entries) if entry[0] not in (INPUT, CONSTANT)]
+        self.pieces = [computed[first : first + CHUNK_SIZE] for first in range(0, len(computed), CHUNK_SIZE)]
+        self.slots: dict[int, int] = {}
+        self.work = 0
+        self._allocate()
 
-    def _place(self) -> None:
+    def _allocate(self) -> None:
         entries = self.tape.entries
         last: dict[int, int] = {}
         for i, piece in enumerate(self.pieces):
@@ -131,24 +130,24 @@ class _ExpressionWriter:
                 _, a, b = entries[k]
                 last[int(a)] = last[b] = i
         free: list[int] = []
-        leaving: dict[int, list[int]] = {}
+        expiring: dict[int, list[int]] = {}
         for i, piece in enumerate(self.pieces):
             for k in piece:
                 if last.get(k, i) > i:
                     if not free:
-                        free.append(self.room)
-                        self.room += 1
-                    self.places[k] = free.pop()
-                    leaving.setdefault(last[k], []).append(self.places[k])
-            # Not before: what the piece still reads must not be overwritten in it.
-            free += leaving.pop(i, [])
+                        free.append(self.work)
+                        self.work += 1
+                    self.slots[k] = free.pop()
+                    expiring.setdefault(last[k], []).append(self.slots[k])
+            # After the piece, which still reads these values.
+            free += expiring.pop(i, [])
 
     def write(self, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> CSource:
-        """The text and what is to be said of it.
+        """Write the function.
 
         Args:
-            inputs: how many numbers each has.
-            outputs: likewise.
+            inputs: number of elements of each input.
+            outputs: number of elements of each output.
         """
         entries = self.tape.entries
         arguments = "(const double *const *in, double *const *out, double *w)"
@@ -170,7 +169,7 @@ class _ExpressionWriter:
         return CSource(
             name=self.name,
             text="".join(texts),
-            work=max(1, self.room),
+            work=max(1, self.work),
             operations=self.tape.operations,
             counts=MappingProxyType(dict(sorted(counts.items()))),
             inputs=MappingProxyType(dict(inputs)),
@@ -178,31 +177,31 @@ class _ExpressionWriter:
         )
 
     def _statements(self, piece: list[int]) -> Iterator[str]:
-        here: set[int] = set()
+        local: set[int] = set()
         for k in piece:
             operation, a, b = self.tape.entries[k]
-            text = self._written(operation, self._operand(int(a), here), self._operand(b, here))
-            targets = [*self.results.get(k, ()), *([f"w[{self.places[k]}]"] if k in self.places else [])]
-            here.add(k)
+            text = self._written(operation, self._operand(int(a), local), self._operand(b, local))
+            targets = [*self.results.get(k, ()), *([f"w[{self.slots[k]}]"] if k in self.slots else [])]
+            local.add(k)
             yield f"const double x{k} = {text};"
             for target in targets:
                 yield f"{target} = x{k};"
 
-    def _operand(self, value: int, here: set[int]) -> str:
-        """Where a value is read."""
+    def _operand(self, value: int, local: set[int]) -> str:
+        """C expression of a value; values of the same piece are local variables."""
         operation, a, b = self.tape.entries[value]
-        if value in here:
+        if value in local:
             return f"x{value}"
         if operation == INPUT:
             return f"in[{a}][{b}]"
-        return number(float(a)) if operation == CONSTANT else f"w[{self.places[value]}]"
+        return number(float(a)) if operation == CONSTANT else f"w[{self.slots[value]}]"
 
     def _written(self, operation: int, first: str, second: str) -> str:
         if operation in OPERATORS:
             return OPERATORS[operation].format(first, second)
         if operation not in FUNCTIONS:
             raise BridgeError(
-                f"{self.name} cannot be written as C: C99's math.h has no counterpart of CasADi's operation "
+                f"{self.name} cannot be written as C: C99's math.h has no function for CasADi's operation "
                 f"{operation_name(operation)}; write the expression without it"
             )
         called, operands = FUNCTIONS[operation]

@@ -24,29 +24,29 @@ CPP_WORDS = """
     requires static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t
     xor xor_eq
 """
-"""The header is for C++ too."""
+"""Reserved because the header can be included in C++."""
 HEADERS = """
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
     stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
 """
-"""Headers of C's library: a file of such a name would stand in its place."""
+"""Headers of the C library: a file with such a name would hide one."""
 MACROS = "f r w x"
-"""``F_OK`` and its like are macros of POSIX, and statuses are called so."""
+"""Prefixes of the POSIX macros ``F_OK`` and so on, which would collide with statuses."""
 RESERVED = frozenset(f"{C_WORDS} {CPP_WORDS} {HEADERS} {MACROS} main".split())
-"""What no law can be called."""
+"""Names that a law cannot have."""
 MAX_IDENTIFIER = 63
-"""Characters of a name that compilers tell apart; C99 promises as many inside a file, and 31 between files: where a
-linker keeps to these, a law's name may have 13."""
+"""Significant characters of an identifier: C99 guarantees 63 inside a file, and 31 between files; for a linker that
+uses no more, the name of a law may have 13."""
 MAX_STRING = 4095
-"""Bytes of a string that C99 promises to take."""
+"""Largest length of a string literal that C99 guarantees, in bytes."""
 
 
 def identifier(name: str, otherwise: str) -> str:
-    """A C identifier that reads like a name.
+    """Return a C identifier that resembles a name.
 
     Args:
-        name: any text.
-        otherwise: what it is called if nothing is left of it, and what a digit or underscore at its begin follows.
+        name: the name, any text.
+        otherwise: identifier if no character remains, and prefix of one that starts with a digit or underscore.
     """
     spelled = "".join(_ascii_name(character) for character in unicodedata.normalize("NFKD", name))
     word = re.sub(r"[^A-Za-z0-9_]+", "_", spelled).rstrip("_") or otherwise
@@ -54,29 +54,29 @@ def identifier(name: str, otherwise: str) -> str:
 
 
 def law_identifier(name: str) -> str:
-    """Prefix of all names of a law, and name of its files.
+    """Return the prefix of all names of a law, which is the name of its files too.
 
     Args:
-        name: any text.
+        name: name of the law, any text.
     """
-    # Room for what is put behind it.
+    # Short enough for the longest suffix.
     word = identifier(name, "law")[: MAX_IDENTIFIER - len("_law_plant_parameters_nominal")].rstrip("_")
     return f"{word}_law" if word.lower() in RESERVED else word
 
 
 def constants(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Constants called after names, all different.
+    """Return distinct C constants for names.
 
     Args:
-        prefix: that each begins with.
-        names: any texts.
+        prefix: prefix of each constant.
+        names: the names, any texts.
     """
     words = [f"{prefix}{re.sub('^x_?(?=[0-9])', '', identifier(name, 'x')).upper()}" for name in names]
-    wanted = [word[:MAX_IDENTIFIER] for word in words]
-    taken, found = set(wanted), list[str]()
-    for word in wanted:
+    preferred = [word[:MAX_IDENTIFIER] for word in words]
+    reserved, found = set(preferred), list[str]()
+    for word in preferred:
         new, number = word, 2
-        while new in found or (new != word and new in taken):
+        while new in found or (new != word and new in reserved):
             end = f"_{number}"
             new, number = f"{word[: MAX_IDENTIFIER - len(end)]}{end}", number + 1
         found.append(new)
@@ -84,13 +84,13 @@ def constants(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def comment(text: str) -> str:
-    """Text that can stand in a comment.
+    """Return a text without sequences that end or break a C comment.
 
     Args:
-        text: any.
+        text: the text.
     """
     plain = "".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in text)
-    # Not even the begin of another comment, a trigraph, or a line that goes on: compilers warn of each.
+    # Compilers also warn of the start of another comment, a trigraph, or a continued line.
     for begin, end in (("*", "/"), ("/", "*"), ("?", "?")):
         while begin + end in plain:
             plain = plain.replace(begin + end, f"{begin} {end}")
@@ -98,19 +98,19 @@ def comment(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """Text as a C string; what is not plain ASCII in octal, of three digits so that none behind joins it.
+    """Return a text as a C string literal; other bytes than plain ASCII become octal escapes of three digits.
 
     Args:
-        text: any.
+        text: the text.
 
     Raises:
-        BridgeError: for text that is too long for a string of C99.
+        BridgeError: for a text that is too long for a string of C99.
     """
     content = text.encode()
     if len(content) > MAX_STRING:
         raise BridgeError(
-            f"the name {quoted(text)} has {len(content):,} bytes, and a string of C99 at most {MAX_STRING:,}: "
-            "take a shorter one"
+            f"the name {quoted(text)} has {len(content):,} bytes, but a string of C99 has at most {MAX_STRING:,}: "
+            "use a shorter one"
         )
     plain = " !#$%&'()*+,-./:;<=>@[]^_{|}~"
     written = (chr(b) if b < 128 and (chr(b).isalnum() or chr(b) in plain) else f"\\{b:03o}" for b in content)
@@ -118,7 +118,7 @@ def string(text: str) -> str:
 
 
 def _ascii_name(character: str) -> str:
-    """A letter of another alphabet by its name: φ is phi."""
+    """A letter of another alphabet by its name: φ becomes phi."""
     if character.isascii():
         return character
     words = unicodedata.name(character, "").split()
@@ -147,7 +147,7 @@ OPERATORS: Mapping[int, str] = {
     ca.OP_OR: "(double)({0} != 0.0 || {1} != 0.0)",
     ca.OP_IF_ELSE_ZERO: "{0} != 0.0 ? {1} : 0.0",
 }
-"""Operations that are written out, each rounded as CasADi's own evaluation rounds it."""
+"""Operations written with C operators, each rounded as in CasADi's own evaluation."""
 
 FUNCTIONS: Mapping[int, tuple[str, int]] = {
     **LIBRARY,
@@ -159,38 +159,38 @@ FUNCTIONS: Mapping[int, tuple[str, int]] = {
     ca.OP_FMIN: ("fmin", 2),
     ca.OP_FMAX: ("fmax", 2),
 }
-"""Operations that are functions of C99's ``math.h``, and how many operands each has."""
+"""Operations that are functions of C99's ``math.h``, with their numbers of operands."""
 
 
 def operation_name(operation: int) -> str:
-    """What CasADi calls an operation.
+    """CasADi's name of an operation.
 
     Args:
-        operation: its code.
+        operation: code of the operation.
     """
     return next((word for word in dir(ca) if word.startswith("OP_") and getattr(ca, word) == operation), str(operation))
 
 
 def number(value: float) -> str:
-    """A C99 constant with every bit of a double, in parentheses where it has a sign.
+    """Return a C99 constant with every bit of a double, in parentheses if it is negative.
 
     Args:
-        value: any.
+        value: the number.
     """
     if value != value:
         return "(double)NAN"
     if value in (float("inf"), float("-inf")):
         return "(double)INFINITY" if value > 0 else "(-(double)INFINITY)"
-    # Whole numbers of few digits are exact in decimal too, and can be read.
+    # Small integers are exact in decimal too, and readable.
     text = repr(value) if value == round(value) and abs(value) < 1e6 else value.hex()
     return f"({text})" if text.startswith("-") else text
 
 
 def table(name: str, texts: Sequence[str]) -> str:
-    """A constant table of strings; C has no empty one, so that of no strings holds an empty string.
+    """Return a constant table of strings; without entries it contains one empty string, as C has no empty arrays.
 
     Args:
-        name: of the table.
+        name: name of the table.
         texts: its entries.
     """
     entries = ",\n".join(f"    {string(text)}" for text in (texts or [""]))
@@ -198,24 +198,24 @@ def table(name: str, texts: Sequence[str]) -> str:
 
 
 def number_table(name: str, numbers: Sequence[float]) -> str:
-    """A constant table of numbers, one at least.
+    """Return a constant table of numbers; without entries it contains one zero.
 
     Args:
-        name: of the table.
+        name: name of the table.
         numbers: its entries.
     """
     return f"const double {name}[{max(1, len(numbers))}] = {{{', '.join(map(number, numbers)) or '0.0'}}};\n"
 
 
 def index_macros(prefix: str, columns: Columns) -> str:
-    """Constants for the places of signals, each with its name and unit.
+    """Return constants for the indices of signals, with their names and units as comments.
 
     Args:
-        prefix: of the constants.
+        prefix: prefix of the constants.
         columns: the signals.
     """
     if not len(columns):
-        return "/* There are none. */"
+        return "/* None. */"
     rows = [
         f"    {constant} = {i}{',' * (i + 1 < len(columns))} /* {comment(name)} [{comment(unit) or '-'}] */"
         for i, (constant, (name, unit)) in enumerate(zip(constants(prefix, columns.names), columns, strict=True))
@@ -224,18 +224,18 @@ def index_macros(prefix: str, columns: Columns) -> str:
 
 
 def lines(entries: Iterable[str]) -> str:
-    """Entries of an enumeration, one a line.
+    """Return the entries of an enumeration, one per line.
 
     Args:
-        entries: in order.
+        entries: the entries, in order.
     """
     return ",\n".join(f"    {entry}" for entry in entries)
 
 
 def cases(values: Mapping[int, str]) -> str:
-    """Cases of a switch, each of which returns something.
+    """Return the cases of a switch, each with a return statement.
 
     Args:
-        values: what is returned, by the case.
+        values: case → returned expression.
     """
     return "".join(f"    case {i}:\n        return {value};\n" for i, value in values.items())

@@ -1,4 +1,4 @@
-"""Controllers as files without pickles; robots, programs and controllers as functions for your own problems."""
+"""Controllers as files without pickles; robots, programs and controllers as CasADi functions."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .controller_files import LoadedController, export, load

@@ -1,7 +1,7 @@
 """File format of an exported controller: expressions as plain lists, signals, parameters and a checksum.
 
-CasADi writes functions down as text, too, but what it reads may name a library, which is then loaded and run: text from
-elsewhere is no place for that. Here a file can say nothing but sums, products, sines and the like.
+CasADi can serialize functions too, but a serialized function may name a library, which is loaded and run when it is
+read. This format contains only sums, products, sines and the like, so that files from others are safe to read.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ BINARY = (
 )
 
 OPERATION_CODES: dict[str, int] = {name: int(getattr(ca, f"OP_{name.upper()}")) for name in (*UNARY, *BINARY)}
-"""CasADi's number of each operation."""
+"""Name of each operation → its number in CasADi."""
 
 OPERATION_NAMES = {code: name for name, code in OPERATION_CODES.items()}
 
 
 def apply_operation(name: str, first: ca.SX, second: ca.SX) -> ca.SX:
-    """One operation.
+    """Apply one operation.
 
     Args:
-        name: one of ``OPERATION_CODES``.
-        first: operand.
-        second: operand; of no meaning to an operation of one.
+        name: a name in ``OPERATION_CODES``.
+        first: first operand.
+        second: second operand; unary operations ignore it.
     """
     return (
         ca.SX.unary(OPERATION_CODES[name], first)
@@ -52,19 +52,19 @@ def apply_operation(name: str, first: ca.SX, second: ca.SX) -> ca.SX:
 
 
 Step = tuple[str, int | float, int]
-"""Name and operands: places of values; input and place in it for ``in``; the number for ``number``."""
+"""Name and operands: indices of values; number of the input and index in it for ``in``; the number for ``number``."""
 
 INPUT, NUMBER = "in", "number"
 
 
 @dataclass(frozen=True)
 class ExpressionGraph:
-    """Values, each from those before it.
+    """Expressions as a list of operations on earlier values.
 
     Attributes:
-        inputs: how many numbers each input has.
-        steps: how each value is made.
-        outputs: for each output, the values of its entries, column by column.
+        inputs: number of elements of each input.
+        steps: operation of each value.
+        outputs: for each output, the indices of its values, column by column.
     """
 
     inputs: tuple[int, ...]
@@ -73,14 +73,14 @@ class ExpressionGraph:
 
     @classmethod
     def of(cls, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ExpressionGraph:
-        """Write expressions down.
+        """Convert expressions to a graph.
 
         Args:
             inputs: symbols.
-            outputs: expressions in them.
+            outputs: expressions in these symbols.
 
         Raises:
-            BridgeError: for an operation that has no name here, such as a call of another function.
+            BridgeError: for an operation without a name in ``OPERATION_CODES``, such as a call of another function.
         """
         function = ca.Function("graph", [ca.densify(e) for e in inputs], [ca.densify(e) for e in outputs])
         code, source, target = function.instruction_id, function.instruction_input, function.instruction_output
@@ -88,21 +88,21 @@ class ExpressionGraph:
         slots: dict[int, int] = {}
         found = [[0] * function.numel_out(i) for i in range(function.n_out())]
         for k in range(function.n_instructions()):
-            operation, (place, *rest) = code(k), target(k)
+            operation, (slot, *rest) = code(k), target(k)
             if operation == ca.OP_OUTPUT:
-                found[place][rest[0]] = slots[source(k)[0]]
+                found[slot][rest[0]] = slots[source(k)[0]]
             elif operation == ca.OP_ASSIGN:
-                slots[place] = slots[source(k)[0]]
+                slots[slot] = slots[source(k)[0]]
             else:
                 steps.append(_step(function, k, operation, slots))
-                slots[place] = len(steps) - 1
+                slots[slot] = len(steps) - 1
         return cls(tuple(e.numel() for e in inputs), tuple(steps), tuple(map(tuple, found)))
 
     def build(self, inputs: Sequence[ca.SX]) -> tuple[ca.SX, ...]:
-        """The outputs as columns of expressions.
+        """Build the outputs as columns of expressions.
 
         Args:
-            inputs: symbols, of as many numbers as the graph's.
+            inputs: symbols, as many as the graph's inputs.
         """
         values: list[ca.SX] = []
         for name, a, b in self.steps:
@@ -114,20 +114,20 @@ class ExpressionGraph:
                 values.append(apply_operation(name, values[int(a)], values[b]))
         return tuple(ca.vertcat(ca.SX(0, 1), *(values[k] for k in output)) for output in self.outputs)
 
-    def written(self) -> dict[str, object]:
-        """As JSON can hold it."""
+    def to_json(self) -> dict[str, object]:
+        """Return the graph as an object for JSON."""
         steps = [[name, _number(a)] if name == NUMBER else [name, a, b] for name, a, b in self.steps]
         return {"inputs": list(self.inputs), "steps": steps, "outputs": [list(output) for output in self.outputs]}
 
     @classmethod
     def read(cls, content: object) -> ExpressionGraph:
-        """What :meth:`written` gave, every part of it checked.
+        """Read the result of :meth:`to_json`, with a check of every part.
 
         Args:
-            content: as JSON had it.
+            content: the object from JSON.
 
         Raises:
-            BridgeError: for anything else.
+            BridgeError: for any other content.
         """
         parts = require_dict("the expressions", content)
         inputs = tuple(require_integer("a size", n, 10**6) for n in require_list("inputs", parts.get("inputs")))
@@ -142,52 +142,52 @@ class ExpressionGraph:
 
 
 def require_dict(what: str, content: object) -> dict[str, object]:
-    """What should be an object of JSON; raises BridgeError if it is none.
+    """Return a JSON object; raise BridgeError for other content.
 
     Args:
-        what: of the file, for the message.
-        content: as JSON had it.
+        what: name of the content in the file, for the message.
+        content: the content from JSON.
     """
     if not isinstance(content, dict):
-        raise BridgeError(f"{what} should be an object, got {_abbreviated(content)}")
+        raise BridgeError(f"{what} must be an object, got {_abbreviated(content)}")
     return cast(dict[str, object], content)
 
 
 def require_list(what: str, content: object) -> list[object]:
-    """What should be a list; raises BridgeError if it is none.
+    """Return a JSON list; raise BridgeError for other content.
 
     Args:
-        what: of the file, for the message.
-        content: as JSON had it.
+        what: name of the content in the file, for the message.
+        content: the content from JSON.
     """
     if not isinstance(content, list):
-        raise BridgeError(f"{what} should be a list, got {_abbreviated(content)}")
+        raise BridgeError(f"{what} must be a list, got {_abbreviated(content)}")
     return cast(list[object], content)
 
 
 def require_integer(what: str, content: object, below: int) -> int:
-    """A whole number from 0 on; raises BridgeError if it is none.
+    """Return an integer from 0 to ``below`` − 1; raise BridgeError for other content.
 
     Args:
-        what: of the file, for the message.
-        content: as JSON had it.
-        below: it must be less than this.
+        what: name of the content in the file, for the message.
+        content: the content from JSON.
+        below: upper bound, excluded.
     """
     if not isinstance(content, int) or isinstance(content, bool) or not 0 <= content < below:
-        raise BridgeError(f"{what} should be a whole number from 0 to {below - 1}, got {_abbreviated(content)}")
+        raise BridgeError(f"{what} must be an integer from 0 to {below - 1}, got {_abbreviated(content)}")
     return content
 
 
 def _step(function: ca.Function, k: int, operation: int, slots: dict[int, int]) -> Step:
     if operation == ca.OP_INPUT:
-        where = function.instruction_input(k)
-        return INPUT, where[0], where[1]
+        number, index = function.instruction_input(k)[:2]
+        return INPUT, number, index
     if operation == ca.OP_CONST:
         return NUMBER, function.instruction_constant(k), 0
     if operation not in OPERATION_NAMES:
         raise BridgeError(
-            f"the expressions hold an operation (number {operation} of CasADi) that has no place in a file: write them "
-            "with CasADi's scalar operations, without calls of other functions"
+            f"the expressions contain an operation (number {operation} of CasADi) that a file cannot contain: write "
+            "them with CasADi's scalar operations, without calls of other functions"
         )
     operands = function.instruction_input(k)
     return OPERATION_NAMES[operation], slots[operands[0]], slots[operands[-1]]
@@ -199,14 +199,14 @@ def _read_step(entry: list[object], inputs: tuple[int, ...], known: int) -> Step
         return NUMBER, _float(entry[1]), 0
     if name == INPUT and len(entry) == 3:
         number = require_integer("the number of an input", entry[1], len(inputs))
-        return INPUT, number, require_integer("a place in an input", entry[2], inputs[number])
+        return INPUT, number, require_integer("an index in an input", entry[2], inputs[number])
     if not isinstance(name, str) or name not in OPERATION_CODES or len(entry) != 3:
-        raise BridgeError(f"step {known} is none that is known here: {_abbreviated(entry)}")
+        raise BridgeError(f"step {known} is unknown: {_abbreviated(entry)}")
     return name, require_integer("an operand", entry[1], known), require_integer("an operand", entry[2], known)
 
 
 def _number(value: int | float) -> float | str:
-    """JSON has no infinity."""
+    """A number for JSON, which has no infinities."""
     return value if math.isfinite(value) else repr(value)
 
 
@@ -214,7 +214,7 @@ def _float(content: object) -> float:
     if isinstance(content, str) and content in ("inf", "-inf", "nan"):
         return float(content)
     if not isinstance(content, int | float) or isinstance(content, bool):
-        raise BridgeError(f"a constant should be a number, got {_abbreviated(content)}")
+        raise BridgeError(f"a constant must be a number, got {_abbreviated(content)}")
     return float(content)
 
 
@@ -235,13 +235,13 @@ class ControllerContent:
     """A law in the symbols t, q, v, a and p, in this order.
 
     Attributes:
-        robot: name of the model that it was made for.
-        controller: class that it was made by.
-        applies_force: whether it gives generalized forces R.
-        names: of coordinates, velocities, inputs and outputs, with units.
-        nominal: value of each parameter that has one; all names are in ``parameters``.
-        parameters: names, in order.
-        ranges: what each may be, if not any finite number.
+        robot: name of the robot of its controller.
+        controller: name of the controller's class.
+        applies_force: True if its outputs are generalized forces R.
+        names: names and units of coordinates, velocities, inputs and outputs.
+        nominal: nominal values of the parameters that have one; all names are in ``parameters``.
+        parameters: names of the parameters, in order.
+        ranges: ranges of parameters, except those that allow any finite number.
         rows: name of each row.
         tolerance: a row is dependent if its relative pivot is not above this.
         linearizations: name of each constraint and the order of its state matrix.
@@ -262,26 +262,26 @@ class ControllerContent:
 
     @classmethod
     def of(cls, controller: Controller, law: Law, parameters: Parameters) -> ControllerContent:
-        """Take a law apart.
+        """Convert a law to the contents of a file.
 
         Args:
-            controller: that it is of.
-            law: as expressions.
-            parameters: with the nominal values that are to be written.
+            controller: the controller.
+            law: its law as expressions.
+            parameters: its parameters, with the nominal values of the file.
 
         Raises:
-            BridgeError: if it holds an operation that cannot be written down.
+            BridgeError: for an unsupported operation.
         """
         c, labels = controller.robot.coordinates, Labels.of(controller.robot, controller)
         inputs = [c.t, c.q, c.v, c.a, controller.parameters.symbols]
         outputs = [law.output, law.deviation, law.pivots, law.relative_pivots, law.active]
         outputs += [matrix for _, matrix in law.linearizations]
         graph = ExpressionGraph.of(inputs, outputs)
-        # CasADi simplifies what it builds: were it to do so when the file is read, the numbers could be others.
+        # CasADi simplifies expressions that it builds; if it did so on reading, results could differ.
         if repr(ExpressionGraph.of(inputs, graph.build(inputs))) != repr(graph):
             raise BridgeError(
-                f"the law of {labels.controller} is not the same when it is built again from its operations, so that "
-                "it cannot be written down to the last bit; report this law"
+                f"the law of {labels.controller} changes when it is built again from its operations, so a file could "
+                "not reproduce it to the last bit; please report this law"
             )
         u = Columns(controller.robot.input_names, controller.robot.input_units)
         return cls(
@@ -297,7 +297,7 @@ class ControllerContent:
         )
 
     def text(self) -> str:
-        """As JSON, which ends with the SHA-256 of what stands before it."""
+        """Return the contents as JSON, which ends with its SHA-256."""
         body: dict[str, object] = {
             "format": FORMAT,
             "version": VERSION,
@@ -313,19 +313,19 @@ class ControllerContent:
             "rows": list(self.rows),
             "tolerance": self.tolerance,
             "linearizations": [list(pair) for pair in self.linearizations],
-            "expressions": self.graph.written(),
+            "expressions": self.graph.to_json(),
         }
         return json.dumps({**body, "sha256": _digest(body)}, allow_nan=False, separators=(",", ":")) + "\n"
 
     @classmethod
     def read(cls, text: str) -> ControllerContent:
-        """What :meth:`text` gave.
+        """Read the result of :meth:`text`.
 
         Args:
-            text: of the file.
+            text: text of the file.
 
         Raises:
-            BridgeError: for anything else; says what is wrong.
+            BridgeError: for any other text; the message says what is wrong.
         """
         body = _body(text)
         try:
@@ -335,7 +335,7 @@ class ControllerContent:
             pairs = [require_list("a linearization", e) for e in require_list("these", body.get("linearizations"))]
             force = body.get("applies_force")
             if not isinstance(force, bool):
-                raise BridgeError(f"applies_force should be true or false, got {force!r:.60}")
+                raise BridgeError(f"applies_force must be true or false, got {force!r:.60}")
             content = cls(
                 *(_require_text("robot", body), _require_text("controller", body), force, names),
                 tuple(_require_text("name", entry) for entry in parameters),
@@ -357,15 +357,15 @@ class ControllerContent:
         inputs = (1, nq, nv, nv, len(self.parameters))
         matrices = (order * order for _, order in self.linearizations)
         outputs = (len(self.names["outputs"]), rows, rows, rows, rows if any(switched) else 0, *matrices)
-        told = self.graph.inputs, tuple(map(len, self.graph.outputs))
-        if told != (inputs, outputs):
-            raise BridgeError(f"it is damaged: its expressions have sizes {told}, and its names {(inputs, outputs)}")
+        sizes = self.graph.inputs, tuple(map(len, self.graph.outputs))
+        if sizes != (inputs, outputs):
+            raise BridgeError(f"it is damaged: its expressions have sizes {sizes}, and its names {(inputs, outputs)}")
 
     def build(self, inputs: tuple[ca.SX, ...]) -> Law:
-        """The law again.
+        """Build the law.
 
         Args:
-            inputs: symbols in place of t, q, v, a and p.
+            inputs: symbols for t, q, v, a and p.
         """
         built = self.graph.build(inputs)
         matrices = zip(self.linearizations, built[len(LAW_EXPRESSIONS) :], strict=True)
@@ -392,17 +392,17 @@ def _body(text: str) -> dict[str, object]:
         raise BridgeError("it is not the file of a law")
     if body.get("version") != VERSION:
         raise BridgeError(
-            f"its format has version {body.get('version')!r}, and this version of Erugin reads {VERSION}: install the "
-            f"one that wrote it, erugin {body.get('erugin')!r}, or a newer one"
+            f"its format has version {body.get('version')!r}, and this version of Erugin reads {VERSION}: install "
+            f"erugin {body.get('erugin')!r}, which wrote it, or a newer version"
         )
-    told = body.pop("sha256", None)
-    if told != _digest(body):
-        raise BridgeError("it is damaged or was changed: its contents do not have the SHA-256 that it ends with")
+    checksum = body.pop("sha256", None)
+    if checksum != _digest(body):
+        raise BridgeError("it is damaged or was changed: its contents do not match the SHA-256 at its end")
     return body
 
 
 def _digest(body: Mapping[str, object]) -> str:
-    """Of the contents, however they are broken into lines; it shows accidents, not intent."""
+    """SHA-256 of the contents, independent of line breaks; it reveals accidents, not manipulation."""
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -414,14 +414,14 @@ def _columns(name: str, content: object) -> Columns:
 def _require_text(key: str, entry: Mapping[str, object]) -> str:
     value = entry.get(key)
     if not isinstance(value, str):
-        raise BridgeError(f"{key} should be a word, got {value!r:.60}")
+        raise BridgeError(f"{key} must be a string, got {value!r:.60}")
     return value
 
 
 def _finite(key: str, entry: Mapping[str, object]) -> float:
     value = entry.get(key)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise BridgeError(f"{key} should be a finite number, got {value!r:.60}")
+        raise BridgeError(f"{key} must be a finite number, got {value!r:.60}")
     return float(value)
 
 
@@ -433,5 +433,5 @@ def _version() -> str:
     try:
         return importlib.metadata.version("erugin")
     except importlib.metadata.PackageNotFoundError:
-        # From a folder of sources that was never installed.
+        # Run from sources without an installation.
         return ""

@@ -1,4 +1,4 @@
-"""Robots, programs and controllers as CasADi functions, for a problem of your own: Opti, collocation, an integrator."""
+"""Robots, programs and controllers as CasADi functions, for use in Opti, a collocation scheme or an integrator."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ def functions(
     p: Mapping[str, float] | ArrayLike | None = None,
     expressions: Mapping[str, ca.SX] | None = None,
 ) -> dict[str, ca.Function]:
-    """What a model is made of, each as a function that takes numbers, SX and MX alike.
+    """Return the expressions of a model as CasADi functions, which accept numbers, SX and MX.
 
-    All take (t, q, v, u), and p after these unless its numbers are given: the model's parameters in their order, and
-    for a controller those of its robot that it does not have behind them. They return what they are called, but
-    ``acceleration``, which returns a and μ. Each can be called by name, ``function(q=…, v=…)["mass_matrix"]``, where
-    what is left out is zero.
+    All functions have the arguments (t, q, v, u), followed by p unless its values are given: the model's parameters in
+    their order; for a controller its own, then those of its robot that it does not have. Each returns the quantity of
+    its name, except ``acceleration``, which returns a and μ. Each can be called by name,
+    ``function(q=…, v=…)["mass_matrix"]``; omitted arguments are zero.
 
-    Of a robot: ``rate`` (q̇ = N v), ``acceleration``, ``mass_matrix``, ``bias``, ``input_matrix``, ``kinetic_energy``,
-    ``potential_energy``, and ``points.tip`` and so on for each of its points. Of a program these of its robot, and
-    ``theta``, ``beta`` and ``deviation`` (which a program with rows of order 2 has not, for it depends on
-    accelerations). Of a controller these of its model, and ``law`` and ``relative_pivots``.
+    For a robot: ``rate`` (q̇ = N v), ``acceleration``, ``mass_matrix``, ``bias``, ``input_matrix``, ``kinetic_energy``,
+    ``potential_energy``, and ``points.tip`` and so on for each of its points. For a program those of its robot, and
+    ``theta``, ``beta`` and ``deviation`` (except for a program with rows of order 2, whose deviation depends on
+    accelerations). For a controller those of its robot, and ``law`` and ``relative_pivots``.
 
     Args:
         model: a Robot, a Program, or a Controller with a symbolic law.
-        p: numbers for all parameters, nominal or overridden by name, or the whole vector; ``{}`` for nominal ones. If
-            not given they stay an input.
-        expressions: further ones by name, in the model's symbols.
+        p: values of all parameters: nominal, overridden by name, or the whole vector; ``{}`` for nominal ones. If not
+            given, p stays an argument.
+        expressions: further expressions by name, in the model's symbols.
 
     Raises:
-        BridgeError: if it is none of these, or the controller has no symbolic law.
-        ModelError: for an expression in symbols that the model has not, or with the name of a function that there is.
+        BridgeError: for another kind of model, or a controller without a symbolic law.
+        ModelError: for an expression in symbols that the model does not have, or with the name of an existing function.
         ParameterError: for an unknown parameter.
     """
     robot, parameters, found = _parts(model)
     for name, expression in (expressions or {}).items():
         if name in found:
-            raise ModelError(f"there is a function {name!r} of {robot.name} already: call the expression otherwise")
+            raise ModelError(f"{robot.name} already has a function {name!r}: choose another name for the expression")
         robot.require_own_symbols(f"expression {name!r}", expression, parameters)
         found[name] = {"value": expression}
     symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "u": robot.u, "p": parameters.symbols}
@@ -66,9 +66,9 @@ def _function(name: str, symbols: Mapping[str, ca.SX], parts: Mapping[str, ca.SX
     word = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
     while "__" in word:
         word = word.replace("__", "_")
-    told = word if word[:1].isalpha() else f"f_{word}"
-    outputs = {told if key == "value" else key: ca.densify(e) for key, e in parts.items()}
-    return ca.Function(told, list(symbols.values()), list(outputs.values()), list(symbols), list(outputs))
+    label = word if word[:1].isalpha() else f"f_{word}"
+    outputs = {label if key == "value" else key: ca.densify(e) for key, e in parts.items()}
+    return ca.Function(label, list(symbols.values()), list(outputs.values()), list(symbols), list(outputs))
 
 
 def _parts(model: Model) -> tuple[Robot, Parameters, dict[str, dict[str, ca.SX]]]:
@@ -85,7 +85,7 @@ def _parts(model: Model) -> tuple[Robot, Parameters, dict[str, dict[str, ca.SX]]
         own = {"law": {"value": law.output}, "relative_pivots": {"value": law.relative_pivots}}
         parameters = Parameters.collect([model.parameters, model.robot.parameters])
         return model.robot, parameters, _of_robot(model.robot) | own
-    raise BridgeError(f"CasADi takes a Robot, a Program or a Controller from here, got {type(model).__name__}")
+    raise BridgeError(f"model must be a Robot, a Program or a Controller, got {type(model).__name__}")
 
 
 def _of_robot(robot: Robot) -> dict[str, dict[str, ca.SX]]:
@@ -104,17 +104,18 @@ def _of_robot(robot: Robot) -> dict[str, dict[str, ca.SX]]:
 
 
 def require_law(controller: Controller) -> Law:
-    """The law of a controller as expressions.
+    """Return the law of a controller as expressions.
 
     Args:
-        controller: any.
+        controller: the controller.
 
     Raises:
-        BridgeError: if it has none.
+        BridgeError: if it has no symbolic law.
     """
     if controller.law is None:
         raise BridgeError(
-            f"{type(controller).__name__} has no symbolic law: each of its ticks solves something, or it remembers. "
-            "Take the law inside a wrapper, or a ProgramController with realization='ideal' or 'actuated'"
+            f"{type(controller).__name__} has no symbolic law, because it solves a problem at each tick or has a "
+            "memory. Use the controller inside a wrapper, or a ProgramController with realization='ideal' or "
+            "'actuated'"
         )
     return controller.law

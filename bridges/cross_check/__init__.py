@@ -1,4 +1,4 @@
-"""The same closed loop in every simulator and format, and how far the motions differ."""
+"""The same closed loop in every simulator and format, with the differences of the motions."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .motion_differences import BridgeResult, compare_bridges

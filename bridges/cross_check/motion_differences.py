@@ -1,4 +1,4 @@
-"""The same closed loops run by every bridge: a table and a picture of the differences from Erugin's motion."""
+"""The same closed loops run over every bridge: a table and a picture of the differences from Erugin's motion."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BridgeResult:
-    """One closed loop over one bridge.
+    """Result of one closed loop over one bridge.
 
     Attributes:
-        scenario: its name.
-        runner: the bridge's.
+        scenario: name of the scenario.
+        runner: runner of the bridge.
         t: times that both motions have, shape (N,) [s].
-        apart: distance of the watched point from where it is here, shape (N,) [m].
+        distance: distance of the watched point from its position in Erugin's motion, shape (N,) [m].
         coordinates: largest difference of a coordinate, in its unit; NaN if it did not run.
-        seconds: that it took, with building and compiling [s].
-        said: why it did not run; empty if it did.
+        seconds: wall time, building and compiling included [s].
+        error: reason why it did not run; empty if it did.
     """
 
     scenario: str
     runner: BridgeRunner
     t: Array
-    apart: Array
+    distance: Array
     coordinates: float
     seconds: float
-    said: str = ""
+    error: str = ""
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """The row of a table."""
-        told = (f"{self.coordinates:.1e}", f"{1e3 * self.apart.max(initial=0.0):.1e}") if not self.said else ("–", "–")
-        ran = f"{self.runner.there}; {self.runner.scheme}"
-        return (self.runner.bridge, *told, f"{self.seconds:.1f}", f"did not run: {self.said}" if self.said else ran)
+    def cells(self) -> tuple[str, ...]:
+        """Cells of its row in a table."""
+        differences = ("–", "–")
+        if not self.error:
+            differences = f"{self.coordinates:.1e}", f"{1e3 * self.distance.max(initial=0.0):.1e}"
+        runs = f"did not run: {self.error}" if self.error else f"{self.runner.runs_there}; {self.runner.scheme}"
+        return (self.runner.bridge, *differences, f"{self.seconds:.1f}", runs)
 
 
-TABLE_HEAD = ("bridge", "q [rad, m]", "point [mm]", "took [s]", "what runs there; integrated by")
+TABLE_HEAD = ("bridge", "q [rad, m]", "point [mm]", "took [s]", "what the other program runs; integrated by")
 
 
 def compare_bridges(
@@ -59,34 +61,34 @@ def compare_bridges(
     bridges: Sequence[str] = tuple(RUNNERS),
     console: Console | None = None,
 ) -> list[BridgeResult]:
-    """Run every case over every bridge; one that cannot run it says why in its row.
+    """Run every case over every bridge; the row of one that fails contains the reason.
 
     Args:
-        cases: closed loops.
-        step: of samples and fixed-step integrators [s].
-        bridges: names of those to be run.
-        console: where it is told what runs now; nowhere if not given.
+        cases: the closed loops.
+        step: time between samples, and step of fixed-step integrators [s].
+        bridges: names of the bridges to run.
+        console: console for progress messages; none if not given.
     """
     positive("step", step)
     rows: list[BridgeResult] = []
     for closed in cases:
         reference = closed.reference
-        wanted = closed.places(reference.q)
+        own_positions = closed.positions(reference.q)
         for name in bridges:
             if console is not None:
                 console.print(f"{closed.name}: {name}", markup=False)
-            began = time.perf_counter()
+            started = time.perf_counter()
             try:
                 t, q = RUNNERS[name].run(closed, step)
-            except Exception as error:  # of another program, too: its row says it, and the others run
-                spent, nothing = time.perf_counter() - began, np.zeros(0)
-                rows.append(BridgeResult(closed.name, RUNNERS[name], nothing, nothing, np.nan, spent, _reason(error)))
+            except Exception as error:  # errors of other programs too, so that the other bridges still run
+                seconds, nothing = time.perf_counter() - started, np.zeros(0)
+                rows.append(BridgeResult(closed.name, RUNNERS[name], nothing, nothing, np.nan, seconds, _reason(error)))
                 continue
-            spent = time.perf_counter() - began
-            here, there = common_times(reference.t, t)
-            off = np.abs(q[there] - reference.q[here]).max(initial=0.0)
-            apart = np.linalg.norm(closed.places(q[there]) - wanted[here], axis=1)
-            rows.append(BridgeResult(closed.name, RUNNERS[name], t[there], apart, float(off), spent))
+            seconds = time.perf_counter() - started
+            own, other = common_times(reference.t, t)
+            off = np.abs(q[other] - reference.q[own]).max(initial=0.0)
+            distance = np.linalg.norm(closed.positions(q[other]) - own_positions[own], axis=1)
+            rows.append(BridgeResult(closed.name, RUNNERS[name], t[other], distance, float(off), seconds))
     return rows
 
 
@@ -95,15 +97,15 @@ def _reason(error: Exception) -> str:
 
 
 def markdown(rows: Sequence[BridgeResult]) -> str:
-    """Tables, one for each scenario.
+    """Return the results as Markdown tables, one for each scenario.
 
     Args:
-        rows: of the comparison.
+        rows: results of the comparison.
     """
     parts: list[str] = []
     for name in dict.fromkeys(row.scenario for row in rows):
         parts += [f"**{name}**", "", _markdown_row(TABLE_HEAD), _markdown_row(["---"] * len(TABLE_HEAD))]
-        parts += [_markdown_row(row.words) for row in rows if row.scenario == name]
+        parts += [_markdown_row(row.cells) for row in rows if row.scenario == name]
         parts.append("")
     return "\n".join(parts)
 
@@ -113,11 +115,11 @@ def _markdown_row(words: Iterable[str]) -> str:
 
 
 def common_times(ours: Array, theirs: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the times that both have, to a nanosecond, in the first and in the second.
+    """Return the indices of common times, to a nanosecond, in the first and in the second array.
 
     Args:
-        ours: ascending, shape (n,) [s].
-        theirs: ascending, shape (m,) [s].
+        ours: ascending times, shape (n,) [s].
+        theirs: ascending times, shape (m,) [s].
     """
     if not len(ours) or not len(theirs):
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
@@ -128,18 +130,18 @@ def common_times(ours: Array, theirs: Array) -> tuple[NDArray[np.intp], NDArray[
 
 
 FLOOR, ROUNDING = 1e-13, 2e-12
-"""Distances below the first are drawn there, each bridge's a little higher than that before it; below the second they
-are rounding [mm]."""
+"""Distances below the first are drawn at the first, slightly higher for each bridge; below the second they are
+rounding errors [mm]."""
 BOTTOM = FLOOR / 10.0
-"""Leaves room for a word below the lines [mm]."""
+"""Lower end of the axis, with room for a label below the lines [mm]."""
 
 
 def draw(rows: Sequence[BridgeResult], path: Path) -> None:
-    """One panel for each scenario, one line for each bridge.
+    """Draw one panel for each scenario with one line for each bridge.
 
     Args:
-        rows: of the comparison.
-        path: of the picture, written whole or not at all.
+        rows: results of the comparison.
+        path: path of the picture, which is written completely or not at all.
     """
     from matplotlib.figure import Figure
 
@@ -151,12 +153,12 @@ def draw(rows: Sequence[BridgeResult], path: Path) -> None:
         for row in rows:
             if row.scenario != name or not len(row.t):
                 continue
-            place = bridges.index(row.runner.bridge)
-            # Lines at the floor would lie upon each other.
-            distance = np.maximum(1e3 * row.apart, FLOOR * 1.6 ** (place % 5))
+            k = bridges.index(row.runner.bridge)
+            # A separate floor for each bridge keeps the lines apart.
+            distance = np.maximum(1e3 * row.distance, FLOOR * 1.6 ** (k % 5))
             every = max(1, len(row.t) // 400)
-            dashes = "-" if place < 5 else "--"
-            panel.plot(row.t[::every], distance[::every], dashes, color=f"C{place}", label=row.runner.bridge, lw=1.3)
+            dashes = "-" if k < 5 else "--"
+            panel.plot(row.t[::every], distance[::every], dashes, color=f"C{k}", label=row.runner.bridge, lw=1.3)
         panel.set_yscale("log")
         panel.axhspan(BOTTOM, ROUNDING, color="0.92", zorder=0)
         panel.text(0.985, 0.015, "rounding", transform=panel.transAxes, ha="right", va="bottom", color="0.4")
@@ -164,11 +166,11 @@ def draw(rows: Sequence[BridgeResult], path: Path) -> None:
         panel.set_xlabel("t [s]")
         panel.set_title(name, fontsize=10)
         panel.grid(alpha=0.3)
-    panels[0].set_ylabel("distance from where the point is here [mm]")
-    # One that did not run in the first panel may have a line in another. In the order of the lines from above.
+    panels[0].set_ylabel("distance of the point from Erugin's motion [mm]")
+    # From all panels, as a bridge may have run in one only; in the order of the lines from above.
     handles = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    far = {name: max(row.apart.max(initial=0.0) for row in rows if row.runner.bridge == name) for name in bridges}
-    shown = sorted(handles, key=lambda name: -far[name])
+    largest = {name: max(r.distance.max(initial=0.0) for r in rows if r.runner.bridge == name) for name in bridges}
+    shown = sorted(handles, key=lambda name: -largest[name])
     if shown:
         figure.legend([handles[name] for name in shown], shown, loc="outside right center", frameon=False)
-    write_whole(path, lambda place: figure.savefig(place, dpi=110, format="png"))
+    write_whole(path, lambda target: figure.savefig(target, dpi=110, format="png"))

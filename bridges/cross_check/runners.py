@@ -1,4 +1,4 @@
-"""Closed loops run by every bridge: the cases, and how each bridge runs one."""
+"""Closed loops run over every bridge: the cases, and a runner for each bridge."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ CASE_NAMES = ("two-link-arm-moving-obstacle", "seven-joint-arm-on-a-sphere")
 
 @dataclass(frozen=True, eq=False)
 class CrossCheckCase:
-    """A closed loop, and how it moves here.
+    """A closed loop with its reference motion.
 
     Attributes:
-        name: of the scenario.
-        setup: robot, law and start.
-        watched: the point whose places are compared, in the robot's symbols, shape (2,) or (3,) [m].
-        label: what that point is called.
+        name: name of the scenario.
+        setup: robot, controller and initial state.
+        watched: position of the compared point, in the robot's symbols, shape (2,) or (3,) [m].
+        label: name of that point.
     """
 
     name: str
@@ -48,48 +48,48 @@ class CrossCheckCase:
 
     @functools.cached_property
     def reference(self) -> Trajectory:
-        """The motion by RK4 here, with the law at every stage."""
+        """Erugin's motion by RK4, with the controller evaluated at every stage."""
         found = self.setup.run()
         assert isinstance(found, Trajectory)
         return found
 
     @property
     def duration(self) -> float:
-        """Until its end here [s]."""
+        """Duration of the reference motion [s]."""
         return float(self.reference.t[-1] - self.reference.t[0])
 
-    def places(self, q: Array) -> Array:
-        """Where the point is, shape (N, 2) or (N, 3) [m].
+    def positions(self, q: Array) -> Array:
+        """Positions of the watched point, shape (N, 2) or (N, 3) [m].
 
         Args:
             q: coordinates, shape (N, nq).
         """
         robot, p = self.setup.robot, self.setup.robot.parameters.values(self.setup.p)
-        place = ca.Function("place", [robot.q, robot.p], [self.watched])
-        found = np.asarray(place.map(len(q))(q.T, np.tile(p, (len(q), 1)).T), dtype=np.float64)
+        position = ca.Function("place", [robot.q, robot.p], [self.watched])
+        found = np.asarray(position.map(len(q))(q.T, np.tile(p, (len(q), 1)).T), dtype=np.float64)
         return found.T
 
 
 def build_case(scenario: Scenario, duration: float | None = None) -> CrossCheckCase:
-    """A scenario with one law, to be run elsewhere too.
+    """Build the case of a scenario with a single controller.
 
     Args:
-        scenario: of the catalogue, or a user's.
-        duration: longest time of the motion [s]; the scenario's own if not given.
+        scenario: a scenario of the catalogue, or a user's.
+        duration: longest duration of the motion [s]; the scenario's own if not given.
 
     Raises:
-        BridgeError: for a motion in phases, without a law, or of a robot that has no point to be watched.
+        BridgeError: for a motion in phases, without a controller, or of a robot without points and frames.
     """
     setup = scenario() if duration is None else scenario(duration=duration)
     if setup.phases or setup.controller is None:
-        raise BridgeError(f"{scenario.name} is not driven by one law, so no other simulator can be given it")
+        raise BridgeError(f"{scenario.name} is not driven by a single controller, so other programs cannot run it")
     robot = setup.robot
     frames, points = list(robot.frames), list(robot.points)
-    # The tip of an arm; else where a hand's tool is, or what was named last.
+    # The tip of an arm; else the tool frame of a hand; else the last point or frame.
     tools = [name for name in frames if name.endswith("tcp")]
     label = next((name for name in ["tip"][: "tip" in points] + tools + points[::-1] + frames[::-1]), "")
     if not label:
-        raise BridgeError(f"{scenario.name}: {robot.name} has no point whose places could be compared")
+        raise BridgeError(f"{scenario.name}: {robot.name} has no point or frame that could be compared")
     watched = robot.points[label] if label in robot.points else robot.frames[label].position
     return CrossCheckCase(scenario.name, setup, watched, label)
 
@@ -100,26 +100,26 @@ Motion = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class BridgeRunner:
-    """One bridge's way.
+    """Runner of closed loops over one bridge.
 
     Attributes:
         bridge: name of its package in ``erugin.bridges``.
-        there: what of it runs in the other program.
-        scheme: how the motion is integrated.
-        run: from a case and a step [s] to a motion.
+        runs_there: the parts of the loop that the other program runs.
+        scheme: the integrator.
+        run: function that runs a case with a step [s] and returns the motion.
     """
 
     bridge: str
-    there: str
+    runs_there: str
     scheme: str
     run: Callable[[CrossCheckCase, float], Motion]
 
 
 def run_simulate(bridge: str) -> Callable[[CrossCheckCase, float], Motion]:
-    """By the bridge's own ``simulate``.
+    """Return the function that runs a case by the bridge's own ``simulate``.
 
     Args:
-        bridge: its name.
+        bridge: name of the bridge.
     """
 
     def run(case: CrossCheckCase, step: float) -> Motion:
@@ -137,51 +137,51 @@ def run_simulate(bridge: str) -> Callable[[CrossCheckCase, float], Motion]:
 
 
 def run_in_pinocchio(case: CrossCheckCase, step: float) -> Motion:
-    """RK4 here on Pinocchio's articulated-body algorithm, with the law in Pinocchio's coordinates."""
+    """Run RK4 on Pinocchio's articulated-body algorithm, with the controller in Pinocchio's coordinates."""
     from .. import pinocchio as bridge
 
     pin: Any = import_optional("pinocchio", "pinocchio")
     setup, law = case.setup, _law(case)
     with warnings.catch_warnings():
-        # What the model has no place for is added below.
+        # Passive forces, which the model cannot contain, are added below.
         warnings.simplefilter("ignore", BridgeWarning)
         exported = bridge.export(setup.robot, p=setup.p)
     if exported.constraints:
-        raise BridgeError(f"{case.name} has loops, which the articulated-body algorithm does not close")
+        raise BridgeError(f"{case.name} has loops, which the articulated-body algorithm cannot handle")
     drive = bridge.drive(law, exported, p=setup.controller_p or None)
     model, data, nq = exported.model, exported.data, exported.model.nq
     if nq != exported.model.nv:
-        raise BridgeError(f"{case.name} floats: its quaternion takes another integrator than RK4 on q and v")
+        raise BridgeError(f"{case.name} has a floating base, whose quaternion RK4 on q and v cannot integrate")
 
     def rate(t: float, x: Array) -> Array:
         q, v = x[:nq], x[nq:]
         tau = drive(q, v, t) + exported.passive(q, v, t)
         return np.concatenate([v, pin.aba(model, data, q, v, tau)])
 
-    x = np.concatenate(exported.states.there(setup.q0, setup.v0))
+    x = np.concatenate(exported.states.to_model(setup.q0, setup.v0))
     return _run_steps(
         case,
         step,
         lambda t, state, h: rk4_step(rate, t, state, h),
         x,
-        lambda state: exported.states.here(state[:nq], state[nq:])[0],
+        lambda state: exported.states.from_model(state[:nq], state[nq:])[0],
     )
 
 
 def run_as_c(case: CrossCheckCase, step: float) -> Motion:
-    """The closed loop as C99, compiled and called step by step."""
+    """Run the closed loop as compiled C99, step by step."""
     from .. import c as bridge
 
     setup, law = case.setup, _law(case)
     compiler = find_compiler()
     if isinstance(compiler, str):
-        raise BridgeError(f"the C text cannot be compiled: {compiler}")
-    with tempfile.TemporaryDirectory(prefix="erugin-c-") as place:
+        raise BridgeError(f"the C sources cannot be compiled: {compiler}")
+    with tempfile.TemporaryDirectory(prefix="erugin-c-") as folder:
         written = bridge.export(
-            law, Path(place) / "law", with_plant=setup.robot, p=setup.controller_p or None, plant_p=setup.p or None
+            law, Path(folder) / "law", with_plant=setup.robot, p=setup.controller_p or None, plant_p=setup.p or None
         )
         sources = sorted(written.folder.glob("law*.c"))
-        library = Path(place) / "law.so"
+        library = Path(folder) / "law.so"
         compiler.compile("\n".join(f'#include "{source}"' for source in sources), library)
         loop = ctypes.CDLL(str(library))
         plant, own = (_numbers(len(parameters)) for parameters in (setup.robot.parameters, law.parameters))
@@ -203,12 +203,12 @@ def run_as_c(case: CrossCheckCase, step: float) -> Motion:
 
 
 def run_from_file(case: CrossCheckCase, step: float) -> Motion:
-    """The law written to a file, read again, and simulated here."""
+    """Write the controller to a file, read it back, and simulate with it."""
     from .. import casadi as bridge
 
     setup, law = case.setup, _law(case)
-    with tempfile.TemporaryDirectory(prefix="erugin-law-") as place:
-        path = Path(place) / "law.json"
+    with tempfile.TemporaryDirectory(prefix="erugin-law-") as folder:
+        path = Path(folder) / "law.json"
         bridge.export(law, path)
         loaded = bridge.load(path, setup.robot)
     found = simulate(
@@ -218,14 +218,14 @@ def run_from_file(case: CrossCheckCase, step: float) -> Motion:
 
 
 def run_in_jax(case: CrossCheckCase, step: float) -> Motion:
-    """Law and acceleration as functions of JAX, stepped by RK4 in one compiled loop."""
+    """Run RK4 in one compiled loop of JAX, with controller and acceleration as JAX functions."""
     from .. import jax as bridge
 
     jax: Any = import_optional("jax", "jax")
     setup, law = case.setup, _law(case)
     c = setup.robot.coordinates
     if not c.are_rates or law.applies_force:
-        raise BridgeError(f"{case.name}: this loop is for velocities that are rates, and laws that give inputs")
+        raise BridgeError(f"{case.name}: the velocities must be rates of the coordinates, and the outputs inputs u")
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     try:
@@ -241,11 +241,11 @@ def run_in_jax(case: CrossCheckCase, step: float) -> Motion:
             after = rk4_step(rate, k * h, x, h)
             return after, after
 
-        def march(x: Any) -> Any:  # noqa: ANN401 - likewise
+        def rollout(x: Any) -> Any:  # noqa: ANN401 - likewise
             return jax.lax.scan(follow, x, jax.numpy.arange(steps))[1]
 
         start = jax.numpy.asarray(np.concatenate([setup.q0, setup.v0]))
-        states = jax.jit(march)(start)
+        states = jax.jit(rollout)(start)
         found = np.concatenate([np.asarray(start)[None], np.asarray(states)])
     finally:
         jax.config.update("jax_enable_x64", before)
@@ -253,7 +253,7 @@ def run_in_jax(case: CrossCheckCase, step: float) -> Motion:
 
 
 def run_as_environment(case: CrossCheckCase, step: float) -> Motion:
-    """Zero actions on top of the law."""
+    """Run the Gymnasium environment with zero actions added to the controller's output."""
     from .. import gymnasium as bridge
 
     setup = case.setup
@@ -261,13 +261,13 @@ def run_as_environment(case: CrossCheckCase, step: float) -> Motion:
         setup, residual=True, step=step, period=step, observation=["q", "time"], randomization={}, bounds=1.0
     )
     try:
-        seen, _ = env.reset(seed=0)
-        rows = [np.asarray(seen, dtype=np.float64)]
+        observation, _ = env.reset(seed=0)
+        rows = [np.asarray(observation, dtype=np.float64)]
         action, over = np.zeros(env.action_space.shape or ()), False
         while not over and len(rows) <= _steps(case, step)[0]:
-            seen, _, ended, cut, _ = env.step(action)
-            rows.append(np.asarray(seen, dtype=np.float64))
-            over = ended or cut
+            observation, _, terminated, truncated, _ = env.step(action)
+            rows.append(np.asarray(observation, dtype=np.float64))
+            over = terminated or truncated
     finally:
         env.close()
     found, nq = np.array(rows), setup.robot.coordinates.nq
@@ -282,24 +282,24 @@ RUNNERS: Mapping[str, BridgeRunner] = {
             "drake", "robot from URDF, law as LeafSystem", "Drake's Runge-Kutta 5, equal steps", run_simulate("drake")
         ),
         BridgeRunner(
-            "pybullet", "robot from URDF, law once a step", "Bullet's semi-implicit Euler", run_simulate("pybullet")
+            "pybullet", "robot from URDF, law once per step", "Bullet's semi-implicit Euler", run_simulate("pybullet")
         ),
-        BridgeRunner("pinocchio", "robot as Model, law in its coordinates", "RK4 here", run_in_pinocchio),
+        BridgeRunner("pinocchio", "robot as Model, law in its coordinates", "Erugin's RK4", run_in_pinocchio),
         BridgeRunner(
             "python_control", "robot and law as systems", "SciPy, by python-control", run_simulate("python_control")
         ),
         BridgeRunner("gymnasium", "all, as an environment", "RK4 inside", run_as_environment),
         BridgeRunner("fmi", "all, as an FMU in FMPy", "RK4 inside", run_simulate("fmi")),
         BridgeRunner("c", "all, as C99", "RK4 inside", run_as_c),
-        BridgeRunner("casadi", "law from a file", "RK4 here", run_from_file),
+        BridgeRunner("casadi", "law from a file", "Erugin's RK4", run_from_file),
         BridgeRunner("jax", "all, as functions", "RK4 in lax.scan", run_in_jax),
     )
 }
-"""In the order of the table; by the bridge's name."""
+"""Runners by the name of the bridge, in the order of the table."""
 
 
 def _law(case: CrossCheckCase) -> Controller:
-    assert case.setup.controller is not None  # of a case
+    assert case.setup.controller is not None  # checked by build_case
     return case.setup.controller
 
 
@@ -319,7 +319,7 @@ def _run_steps(
     x: Array,
     coordinates: Callable[[Array], Array],
 ) -> Motion:
-    """Steps in Python."""
+    """Run all steps in Python."""
     steps, h = _steps(case, step)
     found = [coordinates(x)]
     for k in range(steps):

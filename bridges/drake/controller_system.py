@@ -29,24 +29,24 @@ Array = NDArray[np.float64]
 class ControllerSystem(LeafSystem):
     """u or R = law(t, q, v, p) as a system of a diagram.
 
-    What the law remembers is abstract state of the Context, so that several Contexts do not disturb each other. A law
-    is one object of Python all the same: two threads must not evaluate two Contexts of it at once.
+    The controller's memory is abstract state of the Context, so that several Contexts do not disturb each other. The
+    controller is still a single Python object: two threads must not evaluate two Contexts of it at once.
 
     Input ports: ``state``, all of the plant's coordinates and velocities in its own order; ``parameters``, those of the
-    law, which may stay unconnected.
+    controller, which may stay unconnected.
 
     Output ports: ``actuation``, in the order of the plant's actuators; ``generalized_force``, in the order of its
-    velocities, the same as a force on them; ``output``, u or R as the law says it; ``status``, a
-    :class:`~erugin.controllers.Status` as one number; and ``NAME_actuation``, as the plant calls the port that it goes
-    to, for each model instance in which the law drives joints: the part of ``actuation`` that belongs to it. All are
-    zero for joints that the law does not have. The plant adds up what comes to its ports: connect ``actuation``, or
-    ``generalized_force``, or those of model instances.
+    velocities, equivalent to ``actuation``; ``output``, the controller's own u or R; ``status``, a
+    :class:`~erugin.controllers.Status` as one number; and ``NAME_actuation``, named like the plant's port to which it
+    is connected, for each model instance in which the controller drives joints: the part of ``actuation`` that belongs
+    to it. All are zero for joints that the controller does not have. The plant adds all its inputs: connect
+    ``actuation``, or ``generalized_force``, or the ports of model instances.
 
     Attributes:
-        controller: the law.
-        plant: that it is made for.
-        states: writes a state here as one of the plant.
-        actuators: name of each of the plant's actuators and the place of its joint's velocity.
+        controller: the controller.
+        plant: the plant for which the system is made.
+        states: conversion between states of the robot and of the plant.
+        actuators: name of each actuator of the plant → index of its joint's velocity.
     """
 
     def __init__(
@@ -66,147 +66,149 @@ class ControllerSystem(LeafSystem):
         """Declare ports, parameters, state and events.
 
         Args:
-            controller: the law.
-            robot: the robot that is driven, or the law's model, whose B turns inputs into forces.
-            plant: the same in Drake.
-            states: writes its state as one of the MultibodyPlant.
-            actuators: of the MultibodyPlant.
+            controller: the controller.
+            robot: the driven robot, or the controller's model, with the input matrix B.
+            plant: the robot in Drake.
+            states: conversion between states of the robot and of the plant.
+            actuators: actuators of the plant.
             p: parameters of ``robot``, shape (np,).
-            controller_p: parameters of the law, shape (np of the law,).
-            period: interval at which the law takes in a sample [s]; never by itself if None.
-            hold: whether the output stays as it is from one sample to the next.
-            name: of the system.
+            controller_p: parameters of the controller, shape (np of the controller,).
+            period: sampling period of a controller with memory [s]; None for no sampling.
+            hold: True to hold the output constant from one sample to the next.
+            name: name of the system.
         """
         super().__init__()
         self.set_name(name)
-        self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators.places
+        self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators.indices
         self._free, self._applied = actuators.free, generalized_force(robot, controller, p)
         size = robot.coordinates.nv if controller.applies_force else robot.u.numel()
         self._state: Any = self.DeclareVectorInputPort("state", states.nq + states.nv)
-        self._given: Any = self.DeclareVectorInputPort("parameters", len(controller_p))
+        self._parameters: Any = self.DeclareVectorInputPort("parameters", len(controller_p))
         model: Any = Vector
         self._own = self.DeclareNumericParameter(model(controller_p))
         values: Any = import_optional("pydrake.common.value", "drake")
-        self._lender = ControllerMemory(controller)
-        self._memory = self.DeclareAbstractState(values.AbstractValue.Make(self._lender.value))
+        self._initial_memory = ControllerMemory(controller)
+        self._memory = self.DeclareAbstractState(values.AbstractValue.Make(self._initial_memory.value))
         self._held = self.DeclareDiscreteState(size) if hold else None
         if period is not None:
             self.DeclarePeriodicUnrestrictedUpdateEvent(period, 0.0, self._sample)
-        places = tuple(actuators.places.values())
-        self.DeclareVectorOutputPort("actuation", len(places), self._actuation(places))
+        indices = tuple(actuators.indices.values())
+        self.DeclareVectorOutputPort("actuation", len(indices), self._actuation(indices))
         self.DeclareVectorOutputPort("generalized_force", states.nv, self._force)
         self.DeclareVectorOutputPort("output", size, self._output)
         self.DeclareVectorOutputPort("status", 1, self._status)
         self._instances = tuple(actuators.instances)
-        for instance, places in actuators.instances.items():
-            self.DeclareVectorOutputPort(f"{instance}_actuation", len(places), self._actuation(places))
+        for instance, indices in actuators.instances.items():
+            self.DeclareVectorOutputPort(f"{instance}_actuation", len(indices), self._actuation(indices))
 
     def get_actuation_output_port(self, model_instance: ModelInstanceIndex | None = None) -> OutputPort:
-        """What goes to the plant's ``get_actuation_input_port(model_instance)``.
+        """Return the output port for the plant's ``get_actuation_input_port(model_instance)``.
 
         Args:
-            model_instance: one in which the law drives joints; all of the plant's actuators if not given.
+            model_instance: a model instance in which the controller drives joints; all actuators of the plant if not
+                given.
 
         Raises:
-            BridgeError: for a model instance in which it drives none.
+            BridgeError: for a model instance in which the controller drives no joint.
         """
         if model_instance is None:
             return self.GetOutputPort("actuation")
         name = self.plant.GetModelInstanceName(model_instance)
         if name not in self._instances:
-            there = ", ".join(map(repr, self._instances)) or "no model instance"
+            driven = ", ".join(map(repr, self._instances)) or "none"
             raise BridgeError(
-                f"{self.get_name()!r} drives no joint with an actuator in the model instance {name!r}, but in {there}"
+                f"{self.get_name()!r} drives no joint with an actuator in the model instance {name!r}; model instances "
+                f"with such joints: {driven}"
             )
         return self.GetOutputPort(f"{name}_actuation")
 
     def remember(self, context: Context, memory: object | None) -> None:
-        """Put a memory of the law into a Context of this system.
+        """Store a memory of the controller in a Context of this system.
 
         Args:
-            context: of this system.
-            memory: such as ``controller.memory``.
+            context: a Context of this system.
+            memory: the memory, such as ``controller.memory``.
         """
         context.SetAbstractState(int(self._memory), memory)
 
     @contextmanager
-    def lent(self, context: Context) -> Generator[Controller]:
-        """The law with the memory of a Context, such as to look at what it has estimated, and then with its own again.
+    def in_use(self, context: Context) -> Generator[Controller]:
+        """Return a context manager in which the controller has a Context's memory, for example to read its estimates.
 
         Args:
-            context: of this system; nothing is changed in it.
+            context: a Context of this system; it is not changed.
         """
-        # One for each call: within one Context's memory that of another may be asked.
-        lender = copy.copy(self._lender)
-        lender.value = context.get_abstract_state(int(self._memory)).get_value()
-        with lender.lent() as law:
+        # A copy per call, because the memories of several Contexts may be in use at once.
+        memory = copy.copy(self._initial_memory)
+        memory.value = context.get_abstract_state(int(self._memory)).get_value()
+        with memory.in_use() as law:
             yield law
 
-    def _told(self, context: Context) -> tuple[float, Array, Array, Array]:
-        """t, q, v here, and the law's parameters."""
+    def _inputs(self, context: Context) -> tuple[float, Array, Array, Array]:
+        """t, q, v of the robot, and the controller's parameters."""
         if not self._state.HasValue(context):
             raise BridgeError(
                 f"input port 'state' of {self.get_name()!r} is not connected: connect the plant's "
                 "get_state_output_port()"
             )
         x = self._state.Eval(context)
-        q, v = self.states.here(x[: self.states.nq], x[self.states.nq :])
-        if self._given.HasValue(context):
-            p = self.controller.parameters.values(self._given.Eval(context))
+        q, v = self.states.from_model(x[: self.states.nq], x[self.states.nq :])
+        if self._parameters.HasValue(context):
+            p = self.controller.parameters.values(self._parameters.Eval(context))
         else:
             p = np.array(context.get_numeric_parameter(int(self._own)).value())
         return context.get_time(), q, v, p
 
-    def _asked(self, context: Context) -> tuple[float, Array, Array, Array]:
+    def _evaluate(self, context: Context) -> tuple[float, Array, Array, Array]:
         """t, q, v and u or R."""
-        t, q, v, p = self._told(context)
+        t, q, v, p = self._inputs(context)
         if self._held is not None:
             return t, q, v, np.array(context.get_discrete_state(int(self._held)).value())
-        with self.lent(context) as law:
+        with self.in_use(context) as law:
             return t, q, v, law.control(t, q, v, p)
 
     def _sample(self, context: Context, state: State) -> None:
-        t, q, v, p = self._told(context)
-        with self.lent(context) as law:
+        t, q, v, p = self._inputs(context)
+        with self.in_use(context) as law:
             law.advance(t, q, v, p)
             state.get_mutable_abstract_state(int(self._memory)).set_value(law.memory)
             if self._held is not None:
                 state.get_mutable_discrete_state(int(self._held)).set_value(law.control(t, q, v, p))
 
-    def _pushed(self, context: Context) -> Array:
-        """Generalized force there."""
-        t, q, v, output = self._asked(context)
-        return self.states.force_there(q, self._applied(t, q, v, output))
+    def _plant_force(self, context: Context) -> Array:
+        """Generalized force on the plant."""
+        t, q, v, output = self._evaluate(context)
+        return self.states.force_to_model(q, self._applied(t, q, v, output))
 
     def _force(self, context: Context, force: BasicVector) -> None:
-        force.SetFromVector(self._pushed(context))
+        force.SetFromVector(self._plant_force(context))
 
-    def _actuation(self, places: tuple[int, ...]) -> Callable[[Context, BasicVector], None]:
-        """What writes the forces at these places of velocities."""
-        return lambda context, actuation: actuation.SetFromVector(self._driven(context)[list(places)])
+    def _actuation(self, indices: tuple[int, ...]) -> Callable[[Context, BasicVector], None]:
+        """Function that writes the forces on the velocities with these indices."""
+        return lambda context, actuation: actuation.SetFromVector(self._actuator_force(context)[list(indices)])
 
-    def _driven(self, context: Context) -> Array:
-        """Generalized force there, all of it at actuators."""
-        pushed = self._pushed(context)
-        lost = {joint: pushed[place] for place, joint in self._free.items() if pushed[place] != 0.0}
-        if lost:
-            said = ", ".join(f"{joint} ({value:.6g})" for joint, value in lost.items())
+    def _actuator_force(self, context: Context) -> Array:
+        """Generalized force on the plant, zero on joints without actuators."""
+        force = self._plant_force(context)
+        without_actuator = {joint: force[index] for index, joint in self._free.items() if force[index] != 0.0}
+        if without_actuator:
+            joints = ", ".join(f"{joint} ({value:.6g})" for joint, value in without_actuator.items())
             raise BridgeError(
-                f"the law pushes joints that no actuator of the plant drives: {said}. Connect 'generalized_force' to "
-                "plant.get_applied_generalized_force_input_port(), or add a JointActuator to each before Finalize()"
+                f"the controller drives joints without an actuator in the plant: {joints}. Connect 'generalized_force' "
+                "to plant.get_applied_generalized_force_input_port(), or add a JointActuator to each before Finalize()"
             )
-        return pushed
+        return force
 
     def _output(self, context: Context, output: BasicVector) -> None:
-        output.SetFromVector(self._asked(context)[-1])
+        output.SetFromVector(self._evaluate(context)[-1])
 
     def _status(self, context: Context, status: BasicVector) -> None:
-        t, q, v, p = self._told(context)
-        with self.lent(context) as law:
+        t, q, v, p = self._inputs(context)
+        with self.in_use(context) as law:
             status.SetFromVector(np.array([float(_checked_output(law.observe(t, q, v, p), law))]))
 
 
-def _checked_output(told: Observation, controller: Controller) -> Status:
-    if told.status is not Status.OK:
-        return told.status
-    return tick_status(all_finite(told.output), told.relative_pivots, controller.tolerance)
+def _checked_output(observed: Observation, controller: Controller) -> Status:
+    if observed.status is not Status.OK:
+        return observed.status
+    return tick_status(all_finite(observed.output), observed.relative_pivots, controller.tolerance)

@@ -38,7 +38,7 @@ def drive(
     name: str | None = None,
     tolerance: float | None = TOLERANCE,
 ) -> ControllerSystem:
-    """The law as a LeafSystem, to be connected to a plant; see its class for the ports.
+    """Return the controller as a LeafSystem, to be connected to a plant; see its class for the ports.
 
     ::
 
@@ -47,50 +47,49 @@ def drive(
         builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
         builder.Connect(law.get_actuation_output_port(), plant.get_actuation_input_port())
 
-    Two laws for two robots in one plant are two systems, each at the actuation of its own model instance::
+    Two controllers for two robots in one plant are two systems, each connected to its own model instance::
 
         for controller, instance in ((one, left), (other, right)):
             law = builder.AddSystem(drive(controller, plant, model_instance=instance))
             builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
             builder.Connect(law.get_actuation_output_port(instance), plant.get_actuation_input_port(instance))
 
-    Laws that have some joints each of one model instance need a ``name=`` each, and ``tolerance=None``, as each is for
-    another robot than all of it; an ``Adder`` of ``pydrake.systems.primitives`` sums up their actuations, which are
-    zero for other joints.
+    Several controllers that share the joints of one model instance need a ``name=`` each, and ``tolerance=None``,
+    because the plant is not the robot of any of them; an ``Adder`` of ``pydrake.systems.primitives`` sums their
+    actuations, which are zero for other joints.
 
     Args:
-        controller: the law.
-        model: the plant that it drives, finalized; what ``export`` makes of the law's model if not given, which is
-            then its attribute ``plant``.
-        p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector; the port
-            ``parameters`` replaces them in the law, not in B.
-        names: joint here → joint there, for those that differ.
-        model_instance: in which the joints are looked for; all if not given.
-        period: interval of the samples that a law with memory takes in [s]; between them it answers to the state all
-            the same, unless ``hold`` is set.
-        hold: whether the output stays as it is from sample to sample, as in a digital controller.
-        name: of the system, of which a diagram has one each; if not given, "law of" the model instance or the robot.
-        tolerance: by which M and h of the plant may differ from the model's, relative; None for a plant that is meant
-            to be another robot.
+        controller: the controller.
+        model: the plant to be driven, finalized; if not given, ``export`` of the controller's robot, which is then the
+            attribute ``plant`` of the result.
+        p: the controller's parameters, its robot's included: nominal, overridden by name, or the whole vector; the port
+            ``parameters`` replaces them in the controller, not in B.
+        names: joint of the robot → joint of the plant, for those that differ.
+        model_instance: model instance of the joints; all if not given.
+        period: sampling period of a controller with memory [s]; between samples its output still follows the state,
+            unless ``hold`` is set.
+        hold: True to hold the output constant from sample to sample, as in a digital controller.
+        name: name of the system, unique in a diagram; if not given, "law of" the model instance or the robot.
+        tolerance: relative tolerance of M and h of the plant; None for a plant that is meant to be another robot.
 
     Raises:
-        BridgeError: if joints do not match or the plant is another robot, or one of its joints has several actuators;
-            for a law with memory, or ``hold``, without a period.
+        BridgeError: if joints do not match, the plant is another robot, or one of its joints has several actuators;
+            for a controller with memory, or ``hold``, without a period.
         MissingPackageError: if Drake is not installed.
     """
     import_optional("pydrake.systems.framework", "drake")
     if not isinstance(controller, Controller):
-        raise BridgeError(f"a Controller drives a plant, got {controller!r}; for a program that is ProgramController")
+        raise BridgeError(f"expected a Controller, got {controller!r}; for a Program use ProgramController")
     if period is None and (hold or has_memory(controller, p)):
-        what = "holds its output" if hold else "remembers what it has seen"
+        what = "holds its output" if hold else "has a memory"
         raise BridgeError(
-            f"{type(controller).__name__} {what} from sample to sample, and a system of Drake has none by itself: pass "
-            "period=, the interval of its samples in seconds"
+            f"{type(controller).__name__} {what} from sample to sample, but a Drake system has no samples by itself: "
+            "pass period=, the sampling period in seconds"
         )
     own = model_parameters(controller, p)
     plant: MultibodyPlant = export(controller.robot, p=own) if model is None else model
     if tolerance is not None:
-        match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
+        match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).check(
             tolerance
         )
     if name is not None:
@@ -122,19 +121,19 @@ def build_controller_system(
     hold: bool = False,
     name: str | None = None,
 ) -> ControllerSystem:
-    """The law as a LeafSystem, nothing compared.
+    """Build the LeafSystem of a controller without comparing the plant with the robot.
 
     Args:
-        controller: the law.
-        robot: whose B turns inputs into forces.
-        plant: that it drives, finalized.
-        states: writes the robot's state as one of the plant.
+        controller: the controller.
+        robot: the robot with the input matrix B.
+        plant: the plant to be driven, finalized.
+        states: conversion between states of the robot and of the plant.
         p: parameters of the robot.
-        controller_p: parameters of the law.
-        actuators: of the plant; all of them are looked at if not given.
-        period: interval of samples [s]; none if not given.
-        hold: whether the output stays as it is from sample to sample.
-        name: of the system; the robot's if not given.
+        controller_p: parameters of the controller.
+        actuators: actuators of the plant; all of them if not given.
+        period: sampling period [s]; None for no sampling.
+        hold: True to hold the output constant from sample to sample.
+        name: name of the system; "law of" the robot if not given.
     """
     from .controller_system import ControllerSystem
 

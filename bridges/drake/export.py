@@ -28,31 +28,31 @@ def export(
     p: Mapping[str, float] | ArrayLike | None = None,
     time_step: float = 0.0,
 ) -> MultibodyPlant:
-    """A finalized plant with the robot's bodies, joints, dampers, limits, drives and gravity, by way of URDF.
+    """Build a finalized plant with the robot's bodies, joints, dampers, limits, actuators and gravity, through URDF.
 
-    A JointActuator with the name of the input stands for each input that is the torque or force of one joint. Limits of
-    coordinates act in a discrete plant only, there as stiff springs; efforts are not limited by a continuous one.
+    Each input that is the torque or force of one joint becomes a JointActuator of the same name. Coordinate limits act
+    in a discrete plant only, as stiff springs; a continuous plant does not limit efforts.
 
     Args:
-        robot: made of a tree of bodies, without natural constraints.
-        path: of a file into which the URDF is written as well.
+        robot: robot with a tree of bodies and without natural constraints.
+        path: path of a file to which the URDF is written too; no file if not given.
         p: parameters: nominal, overridden by name, or the whole vector.
         time_step: 0 for a continuous plant, otherwise the step of a discrete one [s].
 
     Raises:
-        BridgeError: for a robot with natural constraints, without a tree, or with what URDF cannot say or Drake
-            refuses.
+        BridgeError: for a robot with natural constraints or without a tree, or with features that URDF cannot
+            represent or Drake rejects.
         ModelError: for a negative time step.
         MissingPackageError: if Drake is not installed.
 
     Warns:
-        BridgeWarning: of what Drake's parser leaves out, such as dry friction, and of inputs on several joints.
+        BridgeWarning: for features that Drake's parser omits, such as dry friction, and inputs on several joints.
     """
-    plant, left = build_plant(robot, path, p, time_step)
-    if left:
+    plant, without_actuator = build_plant(robot, path, p, time_step)
+    if without_actuator:
         warnings.warn(
-            f"{robot.name}: no JointActuator stands for {', '.join(left)}, which are not the torque or force of one "
-            "joint each: connect the law's port 'generalized_force' in place of 'actuation'",
+            f"{robot.name}: {', '.join(without_actuator)} get no JointActuator because each acts on several joints or "
+            "is scaled: connect the controller's port 'generalized_force' instead of 'actuation'",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )
@@ -65,13 +65,13 @@ def build_plant(
     p: Mapping[str, float] | ArrayLike | None,
     time_step: float,
 ) -> tuple[MultibodyPlant, list[str]]:
-    """What :func:`export` returns, and the inputs for which it has no actuator.
+    """Build the plant of :func:`export`, and the names of inputs for which it has no actuator.
 
     Args:
-        robot: as for ``export``, like all of them.
-        path: of a file for the URDF.
-        p: parameters.
-        time_step: of a discrete plant [s].
+        robot: robot with a tree of bodies and without natural constraints.
+        path: path of a file for the URDF; no file if None.
+        p: parameters of the robot.
+        time_step: step of a discrete plant [s]; 0 for a continuous one.
     """
     from ..urdf import export as urdf
 
@@ -83,67 +83,64 @@ def build_plant(
     if robot.natural:
         names = ", ".join(constraint.name for constraint in robot.natural)
         raise BridgeError(
-            f"{robot.name} has natural constraints ({names}), and a continuous MultibodyPlant has none; the "
-            "constraints that Drake gives a discrete one are not those of a rigid robot. Use erugin.scenarios, or "
-            "MuJoCo for loops"
+            f"{robot.name} has natural constraints ({names}), which a continuous MultibodyPlant cannot represent, and "
+            "the constraints of a discrete one are not rigid. Use erugin.scenarios, or MuJoCo for loops"
         )
     if any(node.name == "world" for node in tree.nodes):
-        raise BridgeError(f"{robot.name} has a joint 'world', which is the name of Drake's own body: rename it")
+        raise BridgeError(f"{robot.name} has a joint 'world', a name that Drake reserves for the world body: rename it")
     whole = urdf(robot, path, p=p)
     if following := mimic_joints(whole):
         raise BridgeError(
-            f"{robot.name}: bodies that a share of a joint carries ({', '.join(following)}) need joints that follow "
-            "others, which Drake has in discrete time only, and soft. Use erugin.scenarios or MuJoCo"
+            f"{robot.name}: bodies that move by a fraction of a joint's displacement ({', '.join(following)}) need "
+            "mimic joints, which Drake supports in discrete time only, as soft constraints. Use erugin.scenarios or "
+            "MuJoCo"
         )
     if rubbing := friction_joints(whole):
         warnings.warn(
-            f"{robot.name}: Drake has no dry friction in joints and leaves out that of {', '.join(rubbing)}",
+            f"{robot.name}: Drake has no dry friction in joints, so that of {', '.join(rubbing)} is left out",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )
-    text, taken = extract_multi_dof_joints(whole)
+    text, joints = extract_multi_dof_joints(whole)
     gravity = robot.evaluate(tree.gravity, p=p)
     with drake_errors(f"the bodies of {robot.name}"):
         plant: MultibodyPlant = multibody.MultibodyPlant(period)
         with log_as_warning(robot.name):
             parsing.Parser(plant).AddModelsFromString(text, "urdf")
-        for joint in taken:
+        for joint in joints:
             add_multi_dof_joint(plant, joint)
         plant.mutable_gravity_field().set_gravity_vector(gravity)
-        left = _add_actuators(robot, plant, p)
+        without_actuator = _add_actuators(robot, plant, p)
         plant.Finalize()
-    return plant, left
+    return plant, without_actuator
 
 
 def _add_actuators(robot: Robot, plant: MultibodyPlant, p: Mapping[str, float] | ArrayLike | None) -> list[str]:
-    """One for each input that acts on one joint alone, with its limit; the names of the others."""
+    """Add an actuator with its limit for each input on one joint; return the names of the other inputs."""
     if plant.num_actuators() or not robot.input_names:
         return []
-    left: list[str] = []
+    others: list[str] = []
     joints = _single_joints(robot, p)
     for name, joint, effort in zip(robot.input_names, joints, robot.limits.effort.tolist(), strict=True):
         if joint is None:
-            left.append(name)
+            others.append(name)
         else:
-            # Drake refuses a limit of zero, which is what files say that leave it out.
+            # Drake rejects a limit of zero, which files without a limit contain.
             plant.AddJointActuator(name, plant.GetJointByName(joint), effort if effort > 0.0 else np.inf)
-    return left
+    return others
 
 
 def _single_joints(robot: Robot, p: Mapping[str, float] | ArrayLike | None) -> list[str | None]:
-    """For each input the joint between two bodies whose torque or force it is, if it is that."""
+    """For each input the joint whose torque or force it is, or None."""
     tree, c = require_tree(robot), robot.coordinates
     owner = {
-        place: node.name
-        for node, at in zip(tree.nodes, tree.velocity_indices, strict=True)
-        for place in at
-        if len(at) == 1
+        i: node.name for node, at in zip(tree.nodes, tree.velocity_indices, strict=True) for i in at if len(at) == 1
     }
     if ca.depends_on(robot.input_matrix, ca.vertcat(c.t, c.q, c.v)):
         return [None] * len(robot.input_names)
-    between = BodyTree.of(robot, p).between
+    S = BodyTree.of(robot, p).relative_angles
     B = robot.evaluate(robot.input_matrix, p=p).reshape(c.nv, -1)
-    columns = np.linalg.solve(between.T, B).T
+    columns = np.linalg.solve(S.T, B).T
     found: list[str | None] = []
     for column in columns:
         at = np.flatnonzero(np.abs(column) > 1e-12)

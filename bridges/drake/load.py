@@ -1,4 +1,4 @@
-"""Conversion of a MultibodyPlant to a robot: joints, bodies, actuators, limits, and what has no counterpart."""
+"""Conversion of a MultibodyPlant to a robot: joints, bodies, actuators, limits, and unsupported features."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ SUPPORTED_JOINTS = ("revolute", "prismatic", "planar", "quaternion_floating", "w
 
 @dataclass(frozen=True, eq=False)
 class LoadedJoint:
-    """A joint or a weld, and the body beyond it.
+    """A joint or a weld, with its child body.
 
     Attributes:
-        name: of the joint; with that of its model where two have the same.
-        index: of the joint in Drake.
-        body: index of the body beyond it.
-        joint: ours; None for a weld.
-        carrier: the moving joint whose frame carries the body: this one, or the one before a weld; None for the world.
+        name: name of the joint, prefixed by that of its model if two joints have the same name.
+        index: index of the joint in Drake.
+        body: index of the child body.
+        joint: the robot's joint; None for a weld.
+        carrier: the moving joint to whose frame the body is fixed: this one, or the one before a weld; None for the
+            world.
         above: the moving joint before this one; None for the world.
-        start_rotation: of the joint's frame in the frame of ``above``, shape (3, 3).
-        start_position: likewise, shape (3,) [m].
-        rotation: of the body in the frame of ``carrier``, shape (3, 3).
-        position: likewise, shape (3,) [m].
-        damping: shape (nv,).
-        lower: least coordinates, shape (nq,).
-        upper: greatest coordinates, shape (nq,).
-        speed: greatest |v|, shape (nv,).
+        start_rotation: rotation of the joint's frame in the frame of ``above``, shape (3, 3).
+        start_position: position of the joint's frame in the frame of ``above``, shape (3,) [m].
+        rotation: rotation of the body in the frame of ``carrier``, shape (3, 3).
+        position: position of the body in the frame of ``carrier``, shape (3,) [m].
+        damping: damping of each velocity, shape (nv,).
+        lower: lower limits of the coordinates, shape (nq,).
+        upper: upper limits of the coordinates, shape (nq,).
+        speed: limits of |v|, shape (nv,).
     """
 
     name: str
@@ -67,55 +68,54 @@ class LoadedJoint:
     speed: Array
 
     @property
-    def needed(self) -> Joint:
-        """The joint, of one that is known to move."""
+    def moving_joint(self) -> Joint:
+        """The robot's joint, if this is not a weld."""
         assert self.joint is not None
         return self.joint
 
 
 def load_joints(plant: MultibodyPlant) -> list[LoadedJoint]:
-    """All joints, parents before their children, each behind what carries it.
+    """All joints, parents before their children.
 
     Args:
-        plant: finalized.
+        plant: the plant, finalized.
 
     Raises:
-        BridgeError: for a kind of joint that does not exist here, a body that two joints hold, a joint whose child is
-            the world, or a floating joint that is damped.
+        BridgeError: for an unsupported kind of joint, a body with two parent joints, a joint whose child is the world,
+            or a damped floating joint.
     """
     joints = [plant.get_joint(index) for index in plant.GetJointIndices()]
     names = [joint.name() for joint in joints]
     odd = [f"{joint.name()!r} ({joint.type_name()})" for joint in joints if joint.type_name() not in SUPPORTED_JOINTS]
     if odd:
         raise BridgeError(
-            f"joints of kinds that have no counterpart here: {', '.join(odd)}. Known are "
-            f"{', '.join(SUPPORTED_JOINTS)}: replace a "
-            "ball or universal joint by revolute joints one behind the other, rpy_floating by quaternion_floating"
+            f"unsupported joint types: {', '.join(odd)}. Supported types are {', '.join(SUPPORTED_JOINTS)}: replace a "
+            "ball or universal joint by successive revolute joints, rpy_floating by quaternion_floating"
         )
-    beyond: dict[int, list[DrakeJoint]] = {}
-    held: dict[int, str] = {}
+    children: dict[int, list[DrakeJoint]] = {}
+    parents: dict[int, str] = {}
     for joint in joints:
         child = int(joint.child_body().index())
-        if child in held:
+        if child in parents:
             raise BridgeError(
-                f"body {joint.child_body().name()!r} hangs on two joints, {held[child]!r} and {joint.name()!r}: only "
-                "trees can be loaded; close loops by mechanism() on the robot of the open tree"
+                f"body {joint.child_body().name()!r} is the child of two joints, {parents[child]!r} and "
+                f"{joint.name()!r}: only trees can be loaded; close loops by mechanism() on the robot of the open tree"
             )
         if child == 0:
             raise BridgeError(f"joint {joint.name()!r} has the world as its child: exchange parent and child")
-        held[child] = joint.name()
-        beyond.setdefault(int(joint.parent_body().index()), []).append(joint)
+        parents[child] = joint.name()
+        children.setdefault(int(joint.parent_body().index()), []).append(joint)
     found: list[LoadedJoint] = []
     world = (None, np.eye(3), np.zeros(3))
     pending: list[tuple[DrakeJoint, tuple[LoadedJoint | None, Array, Array]]] = []
-    pending += [(joint, world) for joint in reversed(beyond.get(0, []))]
+    pending += [(joint, world) for joint in reversed(children.get(0, []))]
     while pending:
-        joint, place = pending.pop()
+        joint, parent = pending.pop()
         label = joint.name() if names.count(joint.name()) == 1 else _scoped_name(plant, joint)
-        loaded = _load_joint(joint, label, *place)
+        loaded = _load_joint(joint, label, *parent)
         found.append(loaded)
-        here = (loaded.carrier, loaded.rotation, loaded.position)
-        pending += [(after, here) for after in reversed(beyond.get(loaded.body, []))]
+        own = (loaded.carrier, loaded.rotation, loaded.position)
+        pending += [(after, own) for after in reversed(children.get(loaded.body, []))]
     return found
 
 
@@ -126,7 +126,7 @@ def _scoped_name(plant: MultibodyPlant, joint: DrakeJoint) -> str:
 def _load_joint(
     joint: DrakeJoint, name: str, above: LoadedJoint | None, rotation: Array, position: Array
 ) -> LoadedJoint:
-    """One joint on a body that lies so in the frame of ``above``."""
+    """Convert one joint; its parent body has this pose in the frame of ``above``."""
     before, after = _pose(joint.frame_on_parent().GetFixedPoseInBodyFrame()), joint.frame_on_child()
     start = _compose((rotation, position), before)
     R, x = _pose(after.GetFixedPoseInBodyFrame())
@@ -139,7 +139,7 @@ def _load_joint(
         body, carrier = back, None
     damping = np.zeros(0) if kind is None else np.array(joint.default_damping_vector())
     if isinstance(kind, Floating) and damping.any():
-        raise BridgeError(f"the floating joint {name!r} is damped, for which there is no counterpart: set it to zero")
+        raise BridgeError(f"the floating joint {name!r} has damping, which is not supported: set it to zero")
     loaded = LoadedJoint(
         *(name, int(joint.index()), int(joint.child_body().index()), kind, carrier, above),
         *(*start, *body, damping),
@@ -148,7 +148,7 @@ def _load_joint(
         speed=_speed_limits(joint),
     )
     if kind is not None:
-        # A joint carries what is beyond it.
+        # Its child body is fixed to its own frame.
         object.__setattr__(loaded, "carrier", loaded)
     return loaded
 
@@ -182,22 +182,25 @@ UNSUPPORTED_FEATURES = ("rotors", "constraints", "forces", "controllers")
 
 
 def check_unsupported(plant: MultibodyPlant, name: str, ignore: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """Look for what has no counterpart.
+    """Raise for unsupported features, or warn about those that are ignored.
 
     Args:
-        plant: finalized.
-        name: of the model, for messages.
-        ignore: what is told in place of refused.
+        plant: the plant, finalized.
+        name: name of the model, for messages.
+        ignore: kinds of features that are left out with a warning.
 
     Returns:
-        Springs of joints, which have one: name → stiffness and rest.
+        Springs of joints: name of the joint → stiffness and rest coordinate.
 
     Raises:
-        BridgeError: for what is not to be ignored, by name, or a word that does not exist.
+        BridgeError: for unsupported features that are not ignored, or an unknown kind in ``ignore``.
     """
     unknown = [word for word in ignore if word not in UNSUPPORTED_FEATURES]
     if unknown:
-        raise BridgeError(f"ignore knows {', '.join(UNSUPPORTED_FEATURES)}, got {', '.join(map(repr, unknown))}")
+        raise BridgeError(
+            f"ignore must contain only {', '.join(map(repr, UNSUPPORTED_FEATURES))}, got "
+            f"{', '.join(map(repr, unknown))}"
+        )
     springs, forces = _force_elements(plant)
     actuators = [plant.get_joint_actuator(index) for index in plant.GetJointActuatorIndices()]
     rotors = [a for a in actuators if a.default_reflected_inertia()]
@@ -207,23 +210,23 @@ def check_unsupported(plant: MultibodyPlant, name: str, ignore: tuple[str, ...])
         "forces": forces,
         "controllers": [f"actuator {a.name()!r} has a PD controller" for a in actuators if a.has_controller()],
     }
-    left = [text for word in UNSUPPORTED_FEATURES if word not in ignore for text in found[word]]
-    if left:
+    unsupported = [text for word in UNSUPPORTED_FEATURES if word not in ignore for text in found[word]]
+    if unsupported:
         words = [word for word in UNSUPPORTED_FEATURES if found[word] and word not in ignore]
         raise BridgeError(
-            f"{name} has what has no counterpart here: {'; '.join(left)}. Remove it from the plant, or pass "
-            f"ignore={tuple(words)!r} to load the rest"
+            f"{name} has features that a Robot cannot represent: {'; '.join(unsupported)}. Remove them from the plant, "
+            f"or pass ignore={tuple(words)!r} to load the rest"
         )
-    told = [text for word in ignore for text in found[word]]
+    ignored = [text for word in ignore for text in found[word]]
     if plant.num_collision_geometries():
-        told.append(f"{plant.num_collision_geometries()} geometries that could collide")
-    if told:
-        warnings.warn(f"left out of {name}: {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel())
+        ignored.append(f"{plant.num_collision_geometries()} collision geometries")
+    if ignored:
+        warnings.warn(f"left out of {name}: {'; '.join(ignored)}", BridgeWarning, stacklevel=caller_stacklevel())
     return springs
 
 
 def _force_elements(plant: MultibodyPlant) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """Springs of joints, and force elements that are neither these nor gravity."""
+    """Springs of joints, and sentences on other force elements except gravity."""
     tree = import_optional("pydrake.multibody.tree", "drake")
     springs: dict[str, tuple[float, float]] = {}
     others: list[str] = []
@@ -237,7 +240,7 @@ def _force_elements(plant: MultibodyPlant) -> tuple[dict[str, tuple[float, float
         elif isinstance(element, tree.PrismaticSpring):
             springs[element.joint().name()] = (float(element.stiffness()), float(element.nominal_position()))
         elif type(element).__name__ not in ("UniformGravityFieldElement", "GravityForceField"):
-            others.append(f"the force element {type(element).__name__} number {i}")
+            others.append(f"force element {i}, a {type(element).__name__}")
     gravity_off = [
         str(plant.GetModelInstanceName(body.model_instance()))
         for body in all_bodies(plant)
@@ -257,48 +260,48 @@ def load(
     ignore: tuple[str, ...] = (),
     name: str | None = None,
 ) -> Robot:
-    """Robot of a plant: M(q) a + h(q, v) = B u, its joints and bodies under their names in Drake.
+    """Convert a plant to a robot, M(q) a + h(q, v) = B u, with the plant's names of joints and bodies.
 
-    *Joints.* Revolute, prismatic, planar and quaternion-floating ones become ours, in the order of the tree; what a
-    weld holds is a body of what carries it. *Inputs.* The plant's JointActuators; of a plant without any, a torque or
-    force on each velocity of a joint that does not float. *Parameters.* ``g`` along the plant's gravity;
-    ``<body>.mass``, ``.cx``, ``.cy``, ``.cz`` and ``.ixx`` … ``.izz`` about the centre of mass in the body's frame;
-    ``<joint>.damping``, ``.stiffness`` and ``.rest`` where there is any. Limits are kept as data.
+    *Joints.* Revolute, prismatic, planar and quaternion-floating joints are converted, in the order of the tree; a
+    welded body belongs to the node of its parent. *Inputs.* The plant's JointActuators; without any, a torque or force
+    on each velocity except those of floating joints. *Parameters.* ``g`` along the plant's gravity; ``<body>.mass``,
+    ``.cx``, ``.cy``, ``.cz`` and ``.ixx`` … ``.izz`` about the centre of mass in the body's frame; ``<joint>.damping``,
+    ``.stiffness`` and ``.rest`` if the joint has any. Limits are stored as data.
 
     Args:
         source: a finalized plant, or a file that Drake's parser reads (URDF, SDFormat, MJCF, .dmd.yaml).
-        base: of a file: fixed holds to the world each model that hangs on nothing; floating lets it move.
-        ignore: what may be left out, told by a BridgeWarning: of ``"rotors"``, ``"constraints"``, ``"forces"``,
-            ``"controllers"``.
-        name: of the robot; that of the model if not given.
+        base: for a file: ``"fixed"`` welds each free model to the world, ``"floating"`` lets it move.
+        ignore: kinds of features to be left out with a BridgeWarning: any of ``"rotors"``, ``"constraints"``,
+            ``"forces"``, ``"controllers"``.
+        name: name of the robot; that of the model if not given.
 
     Raises:
-        BridgeError: for what has no counterpart, by name; a file that Drake cannot read; a plant where nothing moves.
+        BridgeError: for unsupported features, listed by name; a file that Drake cannot read; a plant without joints.
         MissingPackageError: if Drake is not installed.
 
     Warns:
-        BridgeWarning: of what is left out, such as geometry that could collide.
+        BridgeWarning: for features that are left out, such as collision geometry.
     """
     if base not in ("fixed", "floating"):
         raise BridgeError(f"base must be 'fixed' or 'floating', got {base!r}")
     is_file = isinstance(source, str) or hasattr(source, "__fspath__")
     plant: MultibodyPlant = _read(source, base) if is_file else source
     if not hasattr(plant, "is_finalized") or not plant.is_finalized():
-        raise BridgeError(f"a finalized MultibodyPlant or the path of a file is needed, got {source!r}")
+        raise BridgeError(f"source must be a finalized MultibodyPlant or the path of a file, got {source!r}")
     label = name or _model_name(plant)
     springs = check_unsupported(plant, label, ignore)
     joints = load_joints(plant)
     moving = [joint for joint in joints if joint.joint is not None]
     if not moving:
-        raise BridgeError(f"{label}: nothing in this plant moves; base='floating' lets a file's model move as a whole")
+        raise BridgeError(f"{label}: the plant has no moving joint; for a file, base='floating' lets its model move")
     names = _body_names(plant)
     parameters = _declare(plant, moving, names, springs)
     own = dict(parameters)
     carried: dict[int, list[Body]] = {}
     frames: dict[str, tuple[int, Frame]] = {}
-    place = {id(joint): k for k, joint in enumerate(moving)}
+    index = {id(joint): k for k, joint in enumerate(moving)}
     for joint in joints:
-        node = WORLD if joint.carrier is None else place[id(joint.carrier)]
+        node = WORLD if joint.carrier is None else index[id(joint.carrier)]
         frame = Frame(ca.SX(ca.DM(joint.rotation)), ca.SX(ca.DM(joint.position)))
         frames[names[joint.body]] = (node, frame)
         if node != WORLD and f"{names[joint.body]}.mass" in own:
@@ -306,25 +309,25 @@ def load(
     nodes = tuple(
         Node(
             name=m.name,
-            parent=WORLD if m.above is None else place[id(m.above)],
+            parent=WORLD if m.above is None else index[id(m.above)],
             placement=Frame(ca.SX(ca.DM(m.start_rotation)), ca.SX(ca.DM(m.start_position))),
-            joint=m.needed,
+            joint=m.moving_joint,
             bodies=tuple(carried.get(k, ())),
         )
         for k, m in enumerate(moving)
     )
     tree = Tree(nodes, ca.SX(ca.DM(_direction(plant))) * parameters["g"])
     c = tree.coordinates
-    inputs, places, units, effort = _inputs(plant, tree, moving)
+    inputs, driven, units, effort = _inputs(plant, tree, moving)
     u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(each) for each in inputs))
     poses = {key: pose if node == WORLD else tree.points.attach(node, pose) for key, (node, pose) in frames.items()}
     lower, upper, speed = (np.concatenate([getattr(m, key) for m in moving]) for key in ("lower", "upper", "speed"))
     potential, resistance = ca.SX(0), ca.SX(ca.DM.zeros(c.nv))
     for made, at in zip(tree.nodes, tree.velocity_indices, strict=True):
-        for i, index in enumerate(at):
+        for i, iv in enumerate(at):
             damping = own.get(_damping_name(made.name, i, len(at)))
             if damping is not None:
-                resistance[index] += damping * c.v[index]
+                resistance[iv] += damping * c.v[iv]
         if f"{made.name}.stiffness" in own:
             q = c.q[c.names.index(made.name)]
             potential += own[f"{made.name}.stiffness"] * (q - own[f"{made.name}.rest"]) ** 2 / 2
@@ -332,7 +335,7 @@ def load(
         tree,
         parameters=parameters,
         u=u,
-        B=ca.SX(ca.DM(np.eye(c.nv)[:, places])),
+        B=ca.SX(ca.DM(np.eye(c.nv)[:, driven])),
         V=potential,
         resistance=resistance,
         points={key: frame.position for key, frame in poses.items()},
@@ -351,7 +354,7 @@ def _read(path: str | os.PathLike[str], base: str) -> MultibodyPlant:
     plant: MultibodyPlant = multibody.MultibodyPlant(0.0)
     file = Path(path)
     if not file.is_file():
-        raise BridgeError(f"there is no file {file}")
+        raise BridgeError(f"the file {file} does not exist")
     with drake_errors(f"the file {file}"):
         with log_as_warning(file.name):
             parsing.Parser(plant).AddModels(file)
@@ -363,10 +366,10 @@ def _read(path: str | os.PathLike[str], base: str) -> MultibodyPlant:
 
 
 def _roots(plant: MultibodyPlant) -> list[tuple[str, ModelInstanceIndex]]:
-    """Bodies that no joint hangs on anything."""
+    """Bodies without a parent joint."""
     joints = [plant.get_joint(index) for index in plant.GetJointIndices()]
-    hung = {joint.child_body().index() for joint in joints}
-    return [(body.name(), body.model_instance()) for body in all_bodies(plant) if body.index() not in hung]
+    children = {joint.child_body().index() for joint in joints}
+    return [(body.name(), body.model_instance()) for body in all_bodies(plant) if body.index() not in children]
 
 
 def _model_name(plant: MultibodyPlant) -> str:
@@ -375,7 +378,7 @@ def _model_name(plant: MultibodyPlant) -> str:
 
 
 def _body_names(plant: MultibodyPlant) -> dict[int, str]:
-    """Name of each body by its index; with that of its model where two have the same."""
+    """Index of each body → its name, prefixed by that of its model if two bodies have the same name."""
     bodies = all_bodies(plant)
     names = [body.name() for body in bodies]
     return {
@@ -431,16 +434,16 @@ def _direction(plant: MultibodyPlant) -> Array:
 def _inputs(
     plant: MultibodyPlant, tree: Tree, moving: list[LoadedJoint]
 ) -> tuple[list[str], list[int], list[str], list[float]]:
-    """Names, places of their velocities, units and limits."""
+    """Names of the inputs, indices of their velocities, units and limits."""
     actuators = [plant.get_joint_actuator(index) for index in plant.GetJointActuatorIndices()]
     at = {int(m.index): k for k, m in enumerate(moving)}
     if not actuators:
-        driven = [(k, i) for k, m in enumerate(moving) if m.needed.nv < 6 for i in range(m.needed.nv)]
-        places = [tree.velocity_indices[k][i] for k, i in driven]
-        units = [moving[k].needed.input_units[i] for k, i in driven]
-        names = [f"u_{tree.coordinates.v[place].name().removeprefix('v_')}" for place in places]
-        return names, places, units, [float("inf")] * len(places)
+        driven = [(k, i) for k, m in enumerate(moving) if m.moving_joint.nv < 6 for i in range(m.moving_joint.nv)]
+        indices = [tree.velocity_indices[k][i] for k, i in driven]
+        units = [moving[k].moving_joint.input_units[i] for k, i in driven]
+        names = [f"u_{tree.coordinates.v[i].name().removeprefix('v_')}" for i in indices]
+        return names, indices, units, [float("inf")] * len(indices)
     own = [at[int(actuator.joint().index())] for actuator in actuators]
-    places = [tree.velocity_indices[k][0] for k in own]
-    units = [moving[k].needed.input_units[0] for k in own]
-    return [a.name() for a in actuators], places, units, [float(a.effort_limit()) for a in actuators]
+    indices = [tree.velocity_indices[k][0] for k in own]
+    units = [moving[k].moving_joint.input_units[0] for k in own]
+    return [a.name() for a in actuators], indices, units, [float(a.effort_limit()) for a in actuators]

@@ -11,22 +11,22 @@ from ...symbolic.errors import BridgeError, BridgeWarning, EruginError, caller_s
 
 
 class _LogCollector(logging.Handler):
-    """Keeps what is said."""
+    """Log handler that collects messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
+        self.messages.append(record.getMessage())
 
 
 @contextmanager
 def drake_errors(doing: str) -> Generator[None]:
-    """Raise what Drake refuses as a BridgeError; an assertion of its C++ would end the process as a SystemExit.
+    """Raise Drake's errors as BridgeError; a failed assertion in its C++ would end the process by a SystemExit.
 
     Args:
-        doing: what is asked of it, for the message.
+        doing: the operation, for the message.
 
     Raises:
         BridgeError: for a RuntimeError, ValueError, TypeError or SystemExit of Drake.
@@ -36,26 +36,26 @@ def drake_errors(doing: str) -> Generator[None]:
     except EruginError:
         raise
     except (RuntimeError, ValueError, TypeError, SystemExit) as error:
-        raise BridgeError(f"Drake refuses {doing}: {error}") from error
+        raise BridgeError(f"Drake rejects {doing}: {error}") from error
 
 
 @contextmanager
 def log_as_warning(what: str) -> Generator[None]:
-    """Tell as one BridgeWarning what Drake writes into its log meanwhile.
+    """Issue one BridgeWarning with all warnings that Drake logs inside the context.
 
     Args:
-        what: is read, for the message.
+        what: name of the model that is read, for the message.
     """
-    logger, kept = logging.getLogger("drake"), _LogCollector()
+    logger, collector = logging.getLogger("drake"), _LogCollector()
     handlers, propagate = logger.handlers[:], logger.propagate
-    logger.handlers, logger.propagate = [kept], False
+    logger.handlers, logger.propagate = [collector], False
     try:
         yield
     finally:
         logger.handlers, logger.propagate = handlers, propagate
-    if kept.said:
+    if collector.messages:
         warnings.warn(
-            f"Drake does not take over all of {what}: {'; '.join(kept.said)}",
+            f"Drake does not read all of {what}: {'; '.join(collector.messages)}",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )

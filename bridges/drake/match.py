@@ -28,20 +28,20 @@ def match(
     model_instance: ModelInstanceIndex | None = None,
     tolerance: float = TOLERANCE,
 ) -> Match:
-    """Compare names, M and h at states at random, and what each joint carries.
+    """Compare names, M and h at random states, and the bodies on each joint.
 
-    h holds gravity, joint damping and the plant's other force elements; geometry takes no part.
+    h contains gravity, joint damping and the plant's other force elements; geometry takes no part.
 
     Args:
-        robot: here.
-        model: the plant there, finalized.
+        robot: the robot.
+        model: the plant, finalized.
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
-        names: joint here → joint there, for those that differ.
-        model_instance: in which the joints are looked for; all if not given.
-        tolerance: relative difference of M and h above which it is looked for what causes it.
+        names: joint of the robot → joint of the plant, for those that differ.
+        model_instance: model instance of the joints; all if not given.
+        tolerance: relative difference of M and h above which bodies are compared.
 
     Raises:
-        BridgeError: if joints are missing there, or are of another kind.
+        BridgeError: if joints are missing from the plant or are of another kind.
         MissingPackageError: if Drake is not installed.
     """
     multibody = import_optional("pydrake.multibody.tree", "drake")
@@ -52,11 +52,11 @@ def match(
     for joint in joints:
         if joint.name() in found.values():
             own[joint.position_start() : joint.position_start() + joint.num_positions()] = True
-    # What else there is stays where it is: zero is no place of a body that floats.
-    still = np.array(model.GetPositions(context))
+    # Other joints stay at their defaults: zero is not a valid quaternion of a floating body.
+    defaults = np.array(model.GetPositions(context))
 
     def dynamics(q: Array, v: Array) -> tuple[Array, Array]:
-        model.SetPositions(context, np.where(own, q, still))
+        model.SetPositions(context, np.where(own, q, defaults))
         model.SetVelocities(context, v)
         forces = multibody.MultibodyForces(model)
         model.CalcForceElementsContribution(context, forces)
@@ -67,16 +67,16 @@ def match(
     notes: list[str] = []
     for joint in joints:
         if joint.name() not in found.values():
-            told = f"joint {joint.name()!r} moves there and not here"
+            note = f"joint {joint.name()!r} moves in the plant and is missing in the robot"
             if joint.model_instance() not in instances:
                 instance = model.GetModelInstanceName(joint.model_instance())
-                told += f", in the model instance {instance!r}: model_instance= picks the robot's own"
-            notes.append(told)
+                note += f"; it belongs to the model instance {instance!r}: select the robot's own by model_instance="
+            notes.append(note)
     if model.num_constraints():
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
-    notes += [said] if (said := range_unit_mismatch(robot, _ranges(model, found, model_instance))) else []
+    notes += [text] if (text := range_unit_mismatch(robot, _ranges(model, found, model_instance))) else []
     result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
-    if result.differs(tolerance):
+    if result.difference(tolerance):
         bodies = subtree_differences(robot, subtree_masses(model, found, model_instance), p)
         result = dataclasses.replace(result, bodies=bodies)
     return result
@@ -85,10 +85,10 @@ def match(
 def _ranges(
     model: MultibodyPlant, names: Mapping[str, str], model_instance: ModelInstanceIndex | None
 ) -> dict[str, tuple[float, float]]:
-    """Least and greatest value of the joints that have one coordinate."""
+    """Least and greatest value of joints with one coordinate, by the robot's name."""
     theirs = {joint.name(): joint for joint in moving_joints(model, model_instance) if joint.num_positions() == 1}
     return {
-        here: (float(theirs[there].position_lower_limits()[0]), float(theirs[there].position_upper_limits()[0]))
-        for here, there in names.items()
-        if there in theirs
+        own: (float(theirs[other].position_lower_limits()[0]), float(theirs[other].position_upper_limits()[0]))
+        for own, other in names.items()
+        if other in theirs
     }

@@ -22,14 +22,14 @@ class MultiDofJoint:
     """A floating or planar joint.
 
     Attributes:
-        name: of the joint.
+        name: name of the joint.
         kind: ``"floating"`` or ``"planar"``.
-        parent: link that it hangs on.
-        child: link that it carries.
-        position: of the joint in the parent, shape (3,) [m].
+        parent: name of the parent link.
+        child: name of the child link.
+        position: position of the joint in the parent, shape (3,) [m].
         angles: roll, pitch and yaw of the joint in the parent, shape (3,) [rad].
         axis: normal of a planar joint, shape (3,).
-        damping: of each velocity of a planar joint.
+        damping: damping of each velocity of a planar joint.
     """
 
     name: str
@@ -43,12 +43,13 @@ class MultiDofJoint:
 
 
 def extract_multi_dof_joints(text: str) -> tuple[str, list[MultiDofJoint]]:
-    """The URDF without these joints, and the joints: Drake leaves floating ones to free bodies without a name.
+    """Split a URDF into one without floating and planar joints, and these joints.
 
-    Dry friction goes as well, which Drake's parser would leave out in its own words.
+    Drake would turn floating joints into free bodies without a name. Dry friction, which Drake's parser ignores with a
+    warning, is removed too.
 
     Args:
-        text: URDF.
+        text: the URDF.
     """
     robot = ET.fromstring(text)
     found: list[MultiDofJoint] = []
@@ -72,29 +73,29 @@ def extract_multi_dof_joints(text: str) -> tuple[str, list[MultiDofJoint]]:
     return ET.tostring(robot, encoding="unicode"), found
 
 
-def add_multi_dof_joint(plant: MultibodyPlant, taken: MultiDofJoint) -> None:
-    """Add such a joint to a plant that has its bodies.
+def add_multi_dof_joint(plant: MultibodyPlant, joint: MultiDofJoint) -> None:
+    """Add a floating or planar joint to a plant that has its bodies.
 
     Args:
-        plant: not yet finalized.
-        taken: the joint.
+        plant: the plant, not yet finalized.
+        joint: the joint.
     """
     tree, maths = import_optional("pydrake.multibody.tree", "drake"), import_optional("pydrake.math", "drake")
-    place = maths.RigidTransform(maths.RollPitchYaw(taken.angles), taken.position)
-    parent, child = _body(plant, taken.parent), _body(plant, taken.child)
+    pose = maths.RigidTransform(maths.RollPitchYaw(joint.angles), joint.position)
+    parent, child = _body(plant, joint.parent), _body(plant, joint.child)
     turned = maths.RigidTransform()
-    if taken.kind == "planar":
-        moved = constant_values(Planar(taken.axis.tolist()).subspace(ca.SX.zeros(3)).linear)
+    if joint.kind == "planar":
+        moved = constant_values(Planar(joint.axis.tolist()).subspace(ca.SX.zeros(3)).linear)
         assert moved is not None
         x, y = moved[:, 0], moved[:, 1]
         # Drake's planar joint moves in the xy plane of its frames.
         turned = maths.RigidTransform(maths.RotationMatrix(np.column_stack([x, y, np.cross(x, y)])))
-    on_parent = plant.AddFrame(tree.FixedOffsetFrame(f"{taken.name} on its parent", parent, place @ turned))
-    on_child = plant.AddFrame(tree.FixedOffsetFrame(f"{taken.name} on its child", child, turned))
-    if taken.kind == "planar":
-        plant.AddJoint(tree.PlanarJoint(taken.name, on_parent, on_child, [taken.damping] * 3))
+    on_parent = plant.AddFrame(tree.FixedOffsetFrame(f"{joint.name} on its parent", parent, pose @ turned))
+    on_child = plant.AddFrame(tree.FixedOffsetFrame(f"{joint.name} on its child", child, turned))
+    if joint.kind == "planar":
+        plant.AddJoint(tree.PlanarJoint(joint.name, on_parent, on_child, [joint.damping] * 3))
     else:
-        plant.AddJoint(tree.QuaternionFloatingJoint(taken.name, on_parent, on_child))
+        plant.AddJoint(tree.QuaternionFloatingJoint(joint.name, on_parent, on_child))
 
 
 def _body(plant: MultibodyPlant, link: str) -> RigidBody:

@@ -1,6 +1,6 @@
 """Joints, actuators and bodies of a MultibodyPlant, by name.
 
-Types of Drake are left open here: its own stubs take arrays for something that no array is.
+Drake's types are Any here, because its stubs type array arguments wrongly.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ SpatialInertia = Any
 
 PLANT = "the MultibodyPlant"
 KINDS = {1: "revolute or prismatic", 3: "planar", 7: "quaternion_floating"}
-"""Number of coordinates of a joint here → the joint there."""
+"""Number of coordinates of a joint of the robot → type of the joint in Drake."""
 
 
 def moving_joints(plant: MultibodyPlant, model_instance: ModelInstanceIndex | None = None) -> list[DrakeJoint]:
-    """Joints that let something move, in Drake's order.
+    """Joints with at least one coordinate, in Drake's order.
 
     Args:
-        plant: finalized.
-        model_instance: only its joints; those of all if not given.
+        plant: the plant, finalized.
+        model_instance: model instance of the joints; all if not given.
 
     Raises:
-        BridgeError: for what is no plant, one that is not finalized, or a model instance that it does not have.
+        BridgeError: for an object that is not a finalized plant, or a model instance that the plant does not have.
     """
     if not hasattr(plant, "is_finalized"):
-        raise BridgeError(f"a MultibodyPlant is needed, got {plant!r}; a file is made one by pydrake's Parser")
+        raise BridgeError(f"expected a MultibodyPlant, got {plant!r}; pydrake's Parser reads one from a file")
     if not plant.is_finalized():
         raise BridgeError("the MultibodyPlant is not finalized: call plant.Finalize() first")
     if model_instance is not None:
@@ -72,33 +72,33 @@ def match_states(
     names: Mapping[str, str] | None = None,
     model_instance: ModelInstanceIndex | None = None,
 ) -> tuple[StateConversion, dict[str, str]]:
-    """How a robot's state is written in a plant's.
+    """Match the joints of a robot and of a plant by name.
 
     Args:
-        robot: here.
-        plant: there, finalized.
-        names: joint here → joint there, for those that differ.
-        model_instance: in which the joints are looked for; all if not given.
+        robot: the robot.
+        plant: the plant, finalized.
+        names: joint of the robot → joint of the plant, for those that differ.
+        model_instance: model instance of the joints; all if not given.
 
     Returns:
-        The map, and joint here → joint there.
+        The conversion of states, and a dict: joint of the robot → joint of the plant.
 
     Raises:
-        BridgeError: if a joint is not there, or is of another kind.
+        BridgeError: if a joint is missing from the plant or is of another kind.
     """
     ours = joint_names(robot)
     theirs = moving_joints(plant, model_instance)
     labels = [joint.name() for joint in theirs]
-    where = PLANT if len(set(labels)) == len(labels) else f"{PLANT} (model_instance= picks one of its models)"
+    where = PLANT if len(set(labels)) == len(labels) else f"{PLANT} (model_instance= selects one of its models)"
     at = match_names(list(ours), labels, where=where, names=names)
     slots: dict[str, tuple[int, int]] = {}
-    for (name, coordinates), place in zip(ours.items(), at, strict=True):
-        joint = theirs[place]
+    for (name, coordinates), index in zip(ours.items(), at, strict=True):
+        joint = theirs[index]
         kind = KINDS[len(coordinates)]
         if joint.num_positions() != len(coordinates) or (len(coordinates) > 1 and joint.type_name() != kind):
             raise BridgeError(
-                f"joint {name!r} of {robot.name} has {len(coordinates)} coordinate(s), a {kind} joint in Drake, but "
-                f"{joint.name()!r} of the plant is a {joint.type_name()} joint with {joint.num_positions()}"
+                f"joint {name!r} of {robot.name} has {len(coordinates)} coordinate(s) and must be a {kind} joint in "
+                f"Drake, but {joint.name()!r} of the plant is a {joint.type_name()} joint with {joint.num_positions()}"
             )
         q, v = joint.position_start(), joint.velocity_start()
         if len(coordinates) == 7:
@@ -106,14 +106,14 @@ def match_states(
         else:
             slots |= {coordinate: (q + i, v + i) for i, coordinate in enumerate(coordinates)}
     states = StateConversion(robot, DRAKE, slots, (plant.num_positions(), plant.num_velocities()))
-    return states, {name: theirs[place].name() for name, place in zip(ours, at, strict=True)}
+    return states, {name: theirs[index].name() for name, index in zip(ours, at, strict=True)}
 
 
 def joint_names(robot: Robot) -> dict[str, tuple[str, ...]]:
-    """Name of each joint and of its coordinates; a robot without a tree has a joint for each coordinate.
+    """Name of each joint → names of its coordinates; without a tree each coordinate is a joint.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     if robot.tree is None:
         return {name: (name,) for name in robot.coordinates.names}
@@ -125,13 +125,13 @@ class JointActuators:
     """Joint actuators of a plant, and the joints without one.
 
     Attributes:
-        places: name of each actuator → place of its joint's velocity, in the order of the plant's actuation.
-        free: place of each velocity that no actuator drives → name of its joint.
-        instances: name of each model instance in which a law has joints with actuators → places of the velocities of
-            all actuators in it, in the order of the instance's actuation.
+        indices: name of each actuator → index of its joint's velocity, in the order of the plant's actuation.
+        free: index of each velocity without an actuator → name of its joint.
+        instances: name of each model instance in which the controller has joints with actuators → indices of the
+            velocities of all actuators in it, in the order of the instance's actuation.
     """
 
-    places: Mapping[str, int]
+    indices: Mapping[str, int]
     free: Mapping[int, str]
     instances: Mapping[str, tuple[int, ...]]
 
@@ -142,44 +142,44 @@ class JointActuators:
         joints: Collection[str] | None = None,
         model_instance: ModelInstanceIndex | None = None,
     ) -> JointActuators:
-        """Look at a plant.
+        """Find the joint actuators of a plant.
 
         Args:
-            plant: finalized.
-            joints: names of those that a law drives; all if not given.
-            model_instance: in which they are; any if not given.
+            plant: the plant, finalized.
+            joints: names of the joints that the controller drives; all if not given.
+            model_instance: model instance of these joints; any if not given.
 
         Raises:
-            BridgeError: if several actuators drive one joint of the law.
+            BridgeError: if several actuators drive one joint of the controller.
         """
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         instances: dict[str, list[int]] = {}
         driven: dict[int, str] = {}
         served: set[str] = set()
-        # Actuators of the plant, and of each instance, count in the order of their indices.
+        # Actuation vectors of the plant and of instances are in the order of actuator indices.
         for index in plant.GetJointActuatorIndices():
             actuator = plant.get_joint_actuator(index)
             name, joint = actuator.name(), actuator.joint()
-            instance, place = plant.GetModelInstanceName(joint.model_instance()), joint.velocity_start()
-            places[name if name not in places else f"{name} {int(index)}"] = place
-            instances.setdefault(instance, []).append(place)
+            instance, at = plant.GetModelInstanceName(joint.model_instance()), joint.velocity_start()
+            indices[name if name not in indices else f"{name} {int(index)}"] = at
+            instances.setdefault(instance, []).append(at)
             inside = model_instance is None or joint.model_instance() == model_instance
             if not inside or (joints is not None and joint.name() not in joints):
                 continue
-            if place in driven:
+            if at in driven:
                 raise BridgeError(
-                    f"joint {joint.name()!r} of the plant has the actuators {driven[place]!r} and {name!r}: a law says "
-                    "one torque or force for it. Remove one before Finalize()"
+                    f"joint {joint.name()!r} of the plant has the actuators {driven[at]!r} and {name!r}, but a "
+                    "controller has one torque or force for it. Remove one before Finalize()"
                 )
-            driven[place] = name
+            driven[at] = name
             served.add(instance)
         free = {
             joint.velocity_start() + i: joint.name()
             for joint in moving_joints(plant)
             for i in range(joint.num_velocities())
-            if joint.velocity_start() not in places.values()
+            if joint.velocity_start() not in indices.values()
         }
-        return cls(places, free, {name: tuple(at) for name, at in instances.items() if name in served})
+        return cls(indices, free, {name: tuple(at) for name, at in instances.items() if name in served})
 
 
 Array = NDArray[np.float64]
@@ -188,29 +188,27 @@ Array = NDArray[np.float64]
 def subtree_masses(
     plant: MultibodyPlant, names: Mapping[str, str], model_instance: ModelInstanceIndex | None = None
 ) -> dict[str, MassProperties]:
-    """Joint here → all that moves with it there, bodies that are welded to each other as one.
+    """Joint of the robot → mass properties of the body on it in the plant, including bodies welded to it.
 
     Args:
-        plant: there.
-        names: joint here → joint there.
-        model_instance: in which the joints are looked for; all if not given.
+        plant: the plant.
+        names: joint of the robot → joint of the plant.
+        model_instance: model instance of the joints; all if not given.
     """
     theirs = {joint.name(): joint for joint in moving_joints(plant, model_instance)}
     context, found = plant.CreateDefaultContext(), dict[str, MassProperties]()
-    for here, there in names.items():
-        body = theirs[there].child_body()
-        welded = [other.index() for other in plant.GetBodiesWeldedTo(body)]
-        found[here] = MassProperties(
-            *_mass_center_inertia(plant.CalcSpatialInertia(context, body.body_frame(), welded))
-        )
+    for own, other in names.items():
+        body = theirs[other].child_body()
+        welded = [part.index() for part in plant.GetBodiesWeldedTo(body)]
+        found[own] = MassProperties(*_mass_center_inertia(plant.CalcSpatialInertia(context, body.body_frame(), welded)))
     return found
 
 
 def all_bodies(plant: MultibodyPlant) -> list[RigidBody]:
-    """Bodies of a plant but the world.
+    """Bodies of a plant, without the world.
 
     Args:
-        plant: there.
+        plant: the plant.
     """
     index = import_optional("pydrake.multibody.tree", "drake").BodyIndex
     return [plant.get_body(index(i)) for i in range(1, plant.num_bodies())]
@@ -220,7 +218,7 @@ def mass_properties(body: RigidBody) -> tuple[float, Array, Array]:
     """Mass [kg], centre of mass [m] and inertia about it [kg m²] in the body's frame, shapes (), (3,) and (3, 3).
 
     Args:
-        body: of a plant.
+        body: a body of a plant.
     """
     return _mass_center_inertia(body.default_spatial_inertia())
 
@@ -230,6 +228,6 @@ def _mass_center_inertia(spatial: SpatialInertia) -> tuple[float, Array, Array]:
     about_origin = np.array(spatial.CalcRotationalInertia().CopyToFullMatrix3())
     inertia = about_origin - mass * ((center @ center) * np.eye(3) - np.outer(center, center))
     values, axes = np.linalg.eigh((inertia + inertia.T) / 2)
-    # What is left of a difference of large numbers is rounding.
+    # Rounding errors of the difference of large numbers.
     values[np.abs(values) < 1e-14 * np.abs(about_origin).max()] = 0.0
     return mass, center, (axes * values) @ axes.T

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, float] | ArrayLike | None
 MIN_STEP_RATIO = 1e-3
-"""Shortest step under error control, as a share of the interval of samples.
+"""Shortest step under error control, as a fraction of the interval between samples.
 
-At a jump of a law, as of one with limits, the error that can be reached is of the order of the step, and Drake would go
-down to 1e-14 s."""
+At a discontinuity of the controller, such as an input limit, the error is of the order of the step, and Drake would
+reduce the step to 1e-14 s."""
 MAX_SUBSTEPS = 1_000_000
-"""Steps of Drake in one interval of samples."""
+"""Largest number of Drake's steps between two samples."""
 MIN_ACCURACY = 1e-13
-"""Least accuracy."""
+"""Smallest value of ``accuracy``."""
 Integrator = Literal[
     "runge_kutta5",
     "runge_kutta3",
@@ -64,41 +64,42 @@ def simulate(
     accuracy: float | None = None,
     time_step: float = 0.0,
 ) -> Trajectory:
-    """Simulate what :func:`export` makes of a robot, with the law as a system of the same diagram.
+    """Simulate the plant that :func:`export` builds, with the controller as a system of the same diagram.
 
-    The law is asked at every stage of Drake's integrator, as in a simulation here, and takes in one sample per step.
-    Equal steps are the default: of order 5 they come to 1e-9 with a few hundred steps per second, where Drake's control
-    of the error of the same scheme stays at some 1e-7 however small the ``accuracy``, because of steps that it rejects.
+    The controller is evaluated at every stage of Drake's integrator, as in Erugin's own simulation, and its memory is
+    updated once per sample. Steps of equal length are the default: at order 5 their error is 1e-9 with a few hundred
+    steps per second, whereas Drake's error control of the same scheme stays at about 1e-7 however small ``accuracy``
+    is, because of rejected steps.
 
     Args:
-        robot: the plant.
-        controller: what drives it, or None.
-        q0: coordinates, shape (nq,).
-        v0: velocities, shape (nv,).
-        duration: [s].
-        step: interval of samples [s].
-        p: the plant's parameters: nominal, overridden by name, or the whole vector.
+        robot: the robot.
+        controller: the controller, or None.
+        q0: coordinates at the start, shape (nq,).
+        v0: velocities at the start, shape (nv,).
+        duration: duration [s].
+        step: time between samples [s].
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
-        integrator: Drake's name of that of a continuous plant.
-        substeps: the integrator's steps in one interval, at least.
-        accuracy: to which it controls its error, by more steps than ``substeps`` but none shorter than a thousandth of
-            theirs; None for equal steps.
-        time_step: 0 for a continuous plant, otherwise the step of a discrete one [s]; such a plant enforces limits of
-            joints, and its error is of the order of that step.
+        integrator: Drake's name of the integrator, for a continuous plant.
+        substeps: least number of the integrator's steps between two samples.
+        accuracy: target of Drake's error control, which adds steps to ``substeps``, none shorter than a thousandth of
+            theirs; None for steps of equal length.
+        time_step: 0 for a continuous plant, otherwise the step of a discrete one [s]; such a plant enforces joint
+            limits, and its error is of the order of that step.
 
     Returns:
-        The samples, with the controller's output as recorded here.
+        The samples, with the controller's output as Erugin records it.
 
     Raises:
-        BridgeError: for a robot that URDF or Drake cannot carry over whole.
-        ShapeError, ModelError, ParameterError: for bad input.
-        SimulationError: if the law has to stop, or Drake cannot go on; the trajectory so far is attached.
+        BridgeError: for a robot that URDF or Drake cannot represent completely.
+        ShapeError, ModelError, ParameterError: for invalid input.
+        SimulationError: if the controller has to stop, or Drake cannot continue; the trajectory so far is attached.
         SimulationInterrupted: on Ctrl-C, likewise.
         MissingPackageError: if Drake is not installed.
     """
     analysis, framework = (import_optional(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
-    parts, period, begin = (
+    parts, period, start = (
         whole("substeps", substeps),
         not_negative("time_step", time_step),
         finite("t0", t0),
@@ -106,19 +107,19 @@ def simulate(
     span = positive("duration", duration)
     steps = step_count(span, step)
     h, c = span / steps, robot.coordinates
-    # Drake takes them without asking whether to go on.
+    # Drake takes these steps in one call, without checking for an interrupt.
     inside = max(parts, step_count(h, period) if period else 1)
     if inside > MAX_SUBSTEPS:
         raise ModelError(
-            f"{inside:,} steps of Drake in one interval of {h:g} s are more than {MAX_SUBSTEPS:,}: take a larger "
-            "time_step, fewer substeps, or a smaller step"
+            f"{inside:,} steps of Drake between two samples {h:g} s apart exceed the limit of {MAX_SUBSTEPS:,}: use a "
+            "larger time_step, fewer substeps, or a smaller step"
         )
     if accuracy is not None and positive("accuracy", accuracy) < MIN_ACCURACY:
-        raise ModelError(f"accuracy must be at least {MIN_ACCURACY:g}, below which lies rounding, got {accuracy!r}")
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
+        raise ModelError(f"accuracy must be at least {MIN_ACCURACY:g}, the level of rounding, got {accuracy!r}")
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     plant, _ = build_plant(robot, None, recorder.p, period)
-    match(robot, plant, p=recorder.p).require()
+    match(robot, plant, p=recorder.p).check()
     states, _ = match_states(robot, plant)
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
@@ -134,16 +135,16 @@ def simulate(
     simulator: Simulator = analysis.Simulator(builder.Build())
     _set_integrator(simulator, integrator, accuracy, h / parts)
     context = simulator.get_mutable_context()
-    context.SetTime(begin)
+    context.SetTime(start)
     own = plant.GetMyMutableContextFromRoot(context)
-    plant.SetPositionsAndVelocities(own, np.concatenate(states.there(*state)))
+    plant.SetPositionsAndVelocities(own, np.concatenate(states.to_model(*state)))
     try:
         for k, t in enumerate(recorder.times()):
             try:
                 if k:
                     simulator.AdvanceTo(t)
                     x = plant.GetPositionsAndVelocities(own)
-                    state = states.here(x[: states.nq], x[states.nq :])
+                    state = states.from_model(x[: states.nq], x[states.nq :])
             except (Exception, SystemExit) as error:
                 raise recorder.fail(error) from error
             recorder.tick(*state)
@@ -158,7 +159,7 @@ def _set_integrator(simulator: Simulator, scheme: str, accuracy: float | None, s
     analysis = import_optional("pydrake.systems.analysis", "drake")
     schemes: list[str] = analysis.GetIntegrationSchemes()
     if scheme not in schemes:
-        raise BridgeError(f"Drake has no integrator {scheme!r}; its schemes: {', '.join(schemes)}")
+        raise BridgeError(f"integrator must be one of {', '.join(schemes)}, got {scheme!r}")
     with drake_errors(f"the integrator {scheme!r} for this plant"):
         analysis.ResetIntegratorFromFlags(simulator, scheme, step)
     integrator = simulator.get_mutable_integrator()
@@ -170,8 +171,7 @@ def _set_integrator(simulator: Simulator, scheme: str, accuracy: float | None, s
         integrator.set_target_accuracy(positive("accuracy", accuracy))
     except RuntimeError as error:
         raise BridgeError(
-            f"Drake's {scheme} takes steps of one length only: pass accuracy=None, or another scheme of "
-            f"{', '.join(schemes)}"
+            f"Drake's {scheme} has no error control: pass accuracy=None, or another integrator of {', '.join(schemes)}"
         ) from error
     integrator.set_requested_minimum_step_size(MIN_STEP_RATIO * step)
     integrator.set_throw_on_minimum_step_size_violation(False)

@@ -1,6 +1,6 @@
 """Export of a controller, a plant or a closed loop as an FMU.
 
-The bytes of the archive depend on nothing but its contents.
+The bytes of the archive depend only on its contents.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from .model_description import build_description, description_2, description_3
 from .source_code import COMPILATION_UNIT, compile_sources, prefix_macro, source_files
 
 ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)
-"""Of all files: the first that an archive can have."""
+"""Date of all files: the earliest that an archive can represent."""
 
 
 def instantiation_token(texts: Mapping[str, str]) -> str:
-    """A name that two FMUs share only if they are the same, as a GUID.
+    """Return a GUID that two FMUs share only if their contents are the same.
 
     Args:
-        texts: all that they are made of, by name.
+        texts: name of each file → text.
     """
     digest = hashlib.sha256()
     for name, text in sorted(texts.items()):
@@ -51,11 +51,11 @@ def instantiation_token(texts: Mapping[str, str]) -> str:
 
 
 def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write an archive, whole or not at all.
+    """Write an archive completely or not at all.
 
     Args:
-        path: of the archive; a file that is there gives way.
-        files: contents by path.
+        path: path of the archive; an existing file is replaced.
+        files: path in the archive → contents.
 
     Raises:
         OSError: if it cannot be written.
@@ -67,7 +67,7 @@ def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
                 entry = zipfile.ZipInfo(name, ARCHIVE_DATE)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = (0o755 if name.startswith("binaries/") else 0o644) << 16
-                # By which an archive tells where it was made; always the same here.
+                # The operating system that made the archive; fixed for reproducible bytes.
                 entry.create_system = 3
                 archive.writestr(entry, content)
 
@@ -81,18 +81,18 @@ Version = Literal["2.0", "3.0"]
 
 @dataclass(frozen=True)
 class Fmu:
-    """What has been written.
+    """Exported FMU.
 
     Attributes:
-        path: of the file.
-        version: of FMI.
+        path: path of the file.
+        version: version of FMI.
         kind: ``"law"``, ``"plant"`` or ``"loop"``.
         name: C identifier of the model.
-        token: by which binary and description know each other; a hash of all that the FMU is made of.
-        inputs: names and units of what goes in.
-        parameters: of what can be tuned.
-        states: of the continuous states.
-        outputs: of what comes out, besides the states.
+        token: identifier shared by binary and description; a hash of the FMU's contents.
+        inputs: the inputs.
+        parameters: the tunable parameters.
+        states: the continuous states.
+        outputs: the outputs, besides the states.
         binary: path of the machine code in the FMU; empty if it has none.
     """
 
@@ -119,49 +119,51 @@ def export(
     v0: ArrayLike | None = None,
     p: Values = None,
     plant_p: Values = None,
-    apart: Iterable[str] = (),
+    separate: Iterable[str] = (),
     step: float | None = None,
     name: str | None = None,
     binary: bool = True,
 ) -> Fmu:
-    """Write an FMU of generated C, without Python inside: machine code for this kind of machine, and the sources.
+    """Write an FMU of generated C, without Python: machine code for this platform, and the sources.
 
-    - A law (co-simulation): inputs q and v by name, outputs u or R; outputs follow the inputs at once.
+    - A law (co-simulation): inputs q and v by name, outputs u or R, with direct feedthrough.
     - A plant (model exchange and co-simulation): inputs u, states q and v, outputs points, energy, reactions.
     - A closed loop (co-simulation): outputs q, v, u or R, deviations, energy and points; RK4 inside.
 
-    Parameters can be tuned by name, within their ranges. In a closed loop a parameter that plant and law both have is
-    one, that sets both, unless their values differ or it is among ``apart``: then there are ``plant.…`` and ``law.…``.
+    Parameters can be tuned by name, within their ranges. In a closed loop a parameter common to plant and law is one
+    parameter, which sets both, unless their values differ or it is in ``separate``: then there are two, ``plant.…`` and
+    ``law.…``.
 
     Args:
-        what: a robot becomes a plant, a controller a law, or with ``with_plant`` a closed loop; a scenario's setup any.
-        path: of the file, which should end in ``.fmu``; one that is there gives way.
-        version: of FMI.
-        kind: of a setup: a closed loop if not given.
+        what: a robot becomes a plant, a controller a law, or with ``with_plant`` a closed loop; a scenario's setup any
+            of them.
+        path: path of the file, which should end in ``.fmu``; an existing file is replaced.
+        version: version of FMI.
+        kind: kind of FMU for a setup; a closed loop if not given.
         with_plant: the plant that a controller drives, for a closed loop.
         q0: coordinates at the start, shape (nq,); neutral ones if not given.
         v0: velocities at the start, shape (nv,); zero if not given.
-        p: parameters of what is exported, the controller's in a closed loop: nominal, overridden by name, or the whole
-            vector.
+        p: parameters of the exported robot or controller, in a closed loop the controller's: nominal, overridden by
+            name, or the whole vector.
         plant_p: parameters of ``with_plant``, likewise.
-        apart: names of parameters of both that can be set for each.
-        step: longest internal step of co-simulation [s]; a millisecond if not given, a setup's own for a setup.
-        name: of the model; the robot's if not given.
-        binary: whether it is compiled.
+        separate: names of common parameters that can be set separately for plant and law.
+        step: longest internal step of co-simulation [s]; 1e-3 if not given, for a setup its own step.
+        name: name of the model; the robot's if not given.
+        binary: True to include compiled machine code.
 
     Returns:
-        What has been written.
+        The written FMU.
 
     Raises:
-        BridgeError: for a law without expressions or with memory, an operation that C99 lacks, or no compiler; nothing
-            is written then.
-        ModelError: for a plant that the law does not fit.
+        BridgeError: for a law without expressions or with memory, an operation that C99 lacks, or a missing compiler;
+            nothing is written then.
+        ModelError: for a plant that does not fit the law.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError: for a start of another shape.
         OSError: if the file cannot be written.
 
     Warns:
-        BridgeWarning: for a setup with an integrator of its own: the FMU has RK4.
+        BridgeWarning: for a setup with another integrator than RK4, which the FMU uses.
     """
     if version not in get_args(Version):
         raise BridgeError(f"version must be {' or '.join(map(repr, get_args(Version)))}, got {version!r}")
@@ -170,22 +172,23 @@ def export(
         given = {"q0": q0, "v0": v0, "p": p, "plant_p": plant_p}
         wrong = [key for key, value in given.items() if value is not None]
         if wrong:
-            raise BridgeError(f"a setup has {', '.join(wrong)} of its own: set them there, by with_parameters()")
+            raise BridgeError(f"a setup contains {', '.join(wrong)}: set them in the setup, by with_parameters()")
         q0, v0, plant_p = what.q0, what.v0, what.p
         p = what.p if parts.kind == "plant" else what.controller_p
         step = what.step if step is None else step
     elif plant_p is not None and parts.kind != "loop":
         raise BridgeError(
-            f"plant_p are parameters of with_plant, the plant of a closed loop; those of a {parts.kind} alone are p"
+            f"plant_p= are parameters of the plant of a closed loop (with_plant=); for a {parts.kind} use p="
         )
     interval = positive("step", 1e-3 if step is None else step)
-    word = c_identifier(parts.called if name is None else name)
-    block = parts.block(word, q0, v0, p, plant_p, apart, interval, what.stop if isinstance(what, Setup) else None)
+    word = c_identifier(parts.default_name if name is None else name)
+    stop = what.stop if isinstance(what, Setup) else None
+    block = parts.build_model(word, q0, v0, p, plant_p, separate, interval, stop)
     if isinstance(what, Setup):
         block = replace(block, duration=what.duration)
         if parts.kind != "law" and not isinstance(what.integrator, RK4 | None):
             warnings.warn(
-                f"the setup's integrator {what.integrator!r} does not go into the FMU, which takes steps of RK4",
+                f"the FMU uses RK4, not the setup's integrator {what.integrator!r}",
                 BridgeWarning,
                 stacklevel=caller_stacklevel(),
             )
@@ -194,7 +197,7 @@ def export(
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Of what an FMU is made."""
+    """Robot and controller of an FMU."""
 
     kind: Kind
     robot: Robot | None
@@ -205,43 +208,45 @@ class _Parts:
         if kind is not None and kind not in get_args(Kind):
             raise BridgeError(f"kind must be one of {', '.join(map(repr, get_args(Kind)))}, got {kind!r}")
         if plant is not None and not (isinstance(plant, Robot) and isinstance(what, Controller)):
-            raise BridgeError(f"with_plant is the Robot that a Controller drives, got {plant!r} for {what!r}")
+            raise BridgeError(
+                f"with_plant= must be the Robot that a Controller drives, got with_plant={plant!r} for {what!r}"
+            )
         robot, controller = plant, what if isinstance(what, Controller) else None
-        wanted: Kind = "law" if plant is None else "loop"
+        target: Kind = "law" if plant is None else "loop"
         if isinstance(what, Setup):
             if what.phases:
-                raise BridgeError("a motion in phases has a law for each of them: export them one by one")
+                raise BridgeError("a motion in phases has a controller for each phase: export them one by one")
             robot, controller = what.robot, what.controller
-            wanted = kind or ("plant" if controller is None else "loop")
+            target = kind or ("plant" if controller is None else "loop")
         elif isinstance(what, Robot):
-            robot, wanted = what, "plant"
+            robot, target = what, "plant"
         elif controller is None:
-            raise BridgeError(f"a Robot, a Controller or a scenario's Setup can become an FMU, got {what!r}")
-        if (kind is not None and kind != wanted) or (controller is None and wanted != "plant"):
+            raise BridgeError(f"only a Robot, a Controller or a scenario's Setup can become an FMU, got {what!r}")
+        if (kind is not None and kind != target) or (controller is None and target != "plant"):
             raise BridgeError(
-                f"{type(what).__name__} cannot become a {kind or wanted}: a Robot becomes a plant, a Controller a law, "
+                f"{type(what).__name__} cannot become a {kind or target}: a Robot becomes a plant, a Controller a law, "
                 "a Controller with with_plant= a loop"
             )
-        return cls(wanted, robot, controller)
+        return cls(target, robot, controller)
 
     @property
-    def called(self) -> str:
+    def default_name(self) -> str:
         robot = self.robot if self.controller is None else self.controller.robot
         return f"{'' if robot is None else robot.name} {self.kind}"
 
     @property
     def contradictory(self) -> bool:
-        """Whether dependent rows contradict each other where they are told."""
+        """True if the status for dependent rows means a contradiction."""
         return self.controller is not None and self.kind != "plant" and detects_contradiction(self.controller)
 
-    def block(
+    def build_model(
         self,
         name: str,
         q0: ArrayLike | None,
         v0: ArrayLike | None,
         p: Values,
         plant_p: Values,
-        apart: Iterable[str],
+        separate: Iterable[str],
         step: float,
         stop: ca.SX | None,
     ) -> FmuModel:
@@ -256,7 +261,7 @@ class _Parts:
             v0=v0,
             p=plant_p,
             controller_p=p,
-            apart=apart,
+            separate=separate,
             step=step,
             stop=stop,
         )
@@ -278,11 +283,11 @@ def _write_fmu(block: FmuModel, path: Path, version: Version, parts: _Parts, bin
     token = instantiation_token(texts(""))
     written = texts(token)
     files = {file: text.encode() for file, text in written.items()}
-    where = ""
+    binary_path = ""
     if binary:
         sources = {file.removeprefix("sources/"): text for file, text in written.items() if file.endswith((".c", ".h"))}
         compiled = compile_sources(sources, COMPILATION_UNIT[version], block.name, version)
-        files[compiled.path], where = compiled.content, compiled.path
+        files[compiled.path], binary_path = compiled.content, compiled.path
     write_archive(path, files)
     return Fmu(
         *(path, version, parts.kind, block.name, token),
@@ -290,5 +295,5 @@ def _write_fmu(block: FmuModel, path: Path, version: Version, parts: _Parts, bin
         parameters=block.parameters,
         states=block.states,
         outputs=block.outputs,
-        binary=where,
+        binary=binary_path,
     )

@@ -19,14 +19,14 @@ from .unit_definitions import Unit
 
 @dataclass(frozen=True)
 class Variable:
-    """A number that other tools see.
+    """Variable of an FMU.
 
     Attributes:
-        name: by FMI's structured naming convention.
-        unit: as Erugin writes it; empty if it has none, or none is known.
-        description: what it is.
-        start: value at the start; None for what is calculated.
-        allowed: values that it may have.
+        name: name by FMI's structured naming convention.
+        unit: unit in Erugin's notation; empty if it has none or is not known.
+        description: description for other tools.
+        start: value at the start; None for a calculated variable.
+        allowed: range of allowed values.
     """
 
     name: str
@@ -42,25 +42,25 @@ class FmuModel:
 
     Attributes:
         name: C identifier of the model.
-        description: what it is, in a sentence.
+        description: description for other tools.
         t: time, a symbol [s].
         inputs: variables of i.
         i: symbols of the inputs, shape (number of inputs,).
         parameters: variables of p.
         p: symbols of the parameters, shape (number of parameters,).
-        states: variables of x; other tools see them as outputs.
+        states: variables of x; they are outputs too.
         x: symbols of the states, shape (nx,).
         rate: ẋ, shape (nx,).
         outputs: variables of y.
         y: shape (number of outputs,).
         rows: names of rows that must stay independent.
-        pivots: of the rows; a row is dependent if its pivot is not above its tolerance.
-        tolerances: one for each row.
-        natural: whether each row is a natural one.
-        watched: whether a row whose pivot is about to vanish within a step ends the run.
+        pivots: pivots of the rows; a row is dependent if its pivot is not above its tolerance.
+        tolerances: tolerance of each row.
+        natural: for each row, True if it belongs to a natural constraint.
+        watched: True if a run ends when a pivot is about to vanish within a step.
         step: longest internal step of co-simulation [s].
-        exchange: whether the states are shown to a solver outside (model exchange), too.
-        duration: length of a usual run [s]; None if there is none.
+        exchange: True if the FMU supports model exchange too.
+        duration: duration of a usual run [s], or None.
     """
 
     name: str
@@ -85,7 +85,7 @@ class FmuModel:
     duration: float | None = None
 
     def __post_init__(self) -> None:
-        """Check that names and expressions belong together."""
+        """Check that names and expressions have equal numbers."""
         pairs = (
             *((self.inputs, self.i), (self.parameters, self.p), (self.states, self.x), (self.states, self.rate)),
             *(
@@ -97,13 +97,13 @@ class FmuModel:
         )
         if any(len(names) != expression.numel() for names, expression in pairs):
             sizes = [(len(names), expression.numel()) for names, expression in pairs]
-            raise BridgeError(f"{self.name}: there must be one name for each number, got {sizes}")
+            raise BridgeError(f"{self.name}: each expression must have one name per element, got {sizes}")
         names = [variable.name for variable in self.variables]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise BridgeError(
-                f"{self.name}: several variables would be called {', '.join(doubled)}; give their owners different "
-                "names (name=...)"
+                f"{self.name}: several variables would have the names {', '.join(doubled)}; give their owners "
+                "different names (name=...)"
             )
 
     @functools.cached_property
@@ -115,7 +115,7 @@ class FmuModel:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All, in the order of their value references."""
+        """All variables, in the order of their value references."""
         time = Variable("time", "s", "time")
         return (time, *self.inputs, *self.parameters, *self.states, *self.derivatives, *self.outputs)
 
@@ -131,7 +131,7 @@ class FmuModel:
 
     @functools.cached_property
     def dependencies(self) -> Mapping[int, tuple[int, ...]]:
-        """For derivatives and outputs, by value reference: time, inputs, parameters and states they depend on."""
+        """Value reference of each derivative and output → those of the variables on which it depends."""
         knowns = ca.vertcat(self.t, self.i, self.p, self.x)
         function = ca.Function("f", [knowns], [ca.densify(ca.vertcat(self.rate, self.y))])
         first = self.first_state + len(self.states)
@@ -143,7 +143,7 @@ class FmuModel:
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Units of the variables, each once, by name."""
+        """Distinct units of the variables, sorted by name."""
         found = {unit.name: unit for variable in self.variables if (unit := Unit.of(variable.unit)) is not None}
         return tuple(found[name] for name in sorted(found))
 
@@ -160,48 +160,48 @@ _QUOTED = re.compile(r"[A-Za-z0-9_!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]")
 
 
 def structured_name(name: str) -> str:
-    """A name that a tool may show as a tree: parts between points, quoted where they are no identifiers.
+    """Return a name by FMI's structured convention: parts separated by points, quoted if they are not identifiers.
 
     Args:
-        name: any text, such as ``"disc.x"``; a character that is not allowed is written as its number, ``U+03C6``.
+        name: the name, such as ``"disc.x"``; a character that is not allowed is written as its code, ``U+03C6``.
     """
     return ".".join(_part(part) for part in name.split("."))
 
 
 def unique_names(names: list[str]) -> tuple[str, ...]:
-    """The same names, none of them twice: the second ``a`` becomes ``a_2``.
+    """Return distinct names: the second ``a`` becomes ``a_2``.
 
     Args:
-        names: of variables.
+        names: names of variables.
     """
-    taken = set(names)
-    seen: set[str] = set()
-    chosen: list[str] = []
+    reserved = set(names)
+    used: set[str] = set()
+    unique: list[str] = []
     for name in names:
         new, number = name, 2
-        while new in seen:
+        while new in used:
             found = _INDEXED.fullmatch(name)
             word, index = (found[1], found[2]) if found else (name, "")
             new = f"{word[:-1]}_{number}'{index}" if word.endswith("'") else f"{word}_{number}{index}"
-            new, number = (new if new not in taken else name), number + 1
-        seen.add(new)
-        chosen.append(new)
-    return tuple(chosen)
+            new, number = (new if new not in reserved else name), number + 1
+        used.add(new)
+        unique.append(new)
+    return tuple(unique)
 
 
 def c_identifier(name: str) -> str:
-    """A name for files and functions, of letters, digits and underscores.
+    """Return a name for files and functions, of letters, digits and underscores.
 
     Args:
-        name: any text.
+        name: the name, any text.
 
     Raises:
-        BridgeError: if nothing of it can be used.
+        BridgeError: if it contains no letter or digit from A to Z.
     """
     words = re.findall(r"[A-Za-z0-9]+", name)
     if not words:
         raise BridgeError(f"a model needs a name with letters or digits from A to Z, got {name!r}; pass name=")
-    # A folder takes file names of 255 bytes at most.
+    # File names have at most 255 bytes.
     joined = "_".join(words)[:100]
     return joined if joined[0].isalpha() else f"model_{joined}"
 

@@ -1,4 +1,4 @@
-"""An FMU instance in FMPy: variables by name, and the messages of the FMU in errors."""
+"""An FMU instance in FMPy, with variables by name and errors that contain the FMU's messages."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ LOG_LINES = 10
 
 
 class Instance:
-    """An FMU for co-simulation, unpacked into a temporary folder and initialized; used with ``with``.
+    """An FMU for co-simulation, unpacked into a temporary folder and initialized; to be used by ``with``.
 
-    Behind the ``with`` block, or after :meth:`close`, its memory is freed: every method but ``close`` raises
-    BridgeError. Calls from several threads take place one after the other.
+    After the ``with`` block, or after :meth:`close`, its memory is freed: every method except ``close`` raises
+    BridgeError. Calls from several threads are serialized.
 
     Attributes:
-        path: of the FMU.
-        variables: of the FMU, by name.
-        units: that the FMU defines, by name.
-        version: of FMI, ``"2.0"`` or ``"3.0"``.
+        path: path of the FMU.
+        variables: variables of the FMU, by name.
+        units: units that the FMU defines, by name.
+        version: version of FMI, ``"2.0"`` or ``"3.0"``.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], values: Mapping[str, float] | None = None, *, t0: float = 0.0
     ) -> None:
-        """Unpack, load and initialize.
+        """Unpack, load and initialize the FMU.
 
         Args:
-            path: of the FMU.
-            values: of parameters, inputs and states at the start, by name; their own if not given.
+            path: path of the FMU.
+            values: start values of parameters, inputs and states, by name; those of the FMU if not given.
             t0: time of the start [s].
 
         Raises:
             BridgeError: for an FMU that cannot be read or is not for co-simulation, an unknown name, or a value that
-                the FMU refuses.
+                the FMU rejects.
             MissingPackageError: if FMPy is not installed.
         """
         fmpy, t0 = import_optional("fmpy", "fmi"), _number("t0", t0)
         self.path = os.fspath(path)
-        # What the last call said, for its error: with logging on an FMU may say much that is none.
-        self._said = said = deque[str](maxlen=LOG_LINES)
-        # An instance is not safe in two threads at once, and Python's own lock is released in it.
+        # Messages of the last call only, for its error: an FMU may log much that is not an error.
+        self._messages = messages = deque[str](maxlen=LOG_LINES)
+        # An instance is not thread-safe, and ctypes releases Python's own lock during its calls.
         self._lock = threading.RLock()
 
-        # No method: the FMU keeps it, and would keep this instance from being collected.
+        # Not a method: the FMU's reference to it would prevent this instance from being collected.
         def log(*arguments: object) -> None:
-            """Keep the message, the last argument in either version of FMI."""
+            """Store the message, the last argument in either version of FMI."""
             message = arguments[-1]
-            said.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
+            messages.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
 
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="erugin-fmu-"))
@@ -82,10 +82,10 @@ class Instance:
                 )
             except BridgeError:
                 raise
-            except Exception as error:  # FMPy raises what its parts raise, of no class of its own
-                raise BridgeError(f"{self.path} cannot be loaded by FMPy: {self._told(error)}") from error
+            except Exception as error:  # FMPy has no exception class of its own
+                raise BridgeError(f"{self.path} cannot be loaded by FMPy: {self._reason(error)}") from error
             stack.callback(self._fmu.freeInstance)
-            # Also where nobody closes it: when it is collected, or at the end of the process.
+            # Without close(): when the instance is collected, or at the end of the process.
             self._finalizer = weakref.finalize(self, stack.close)
             self.version: str = description.fmiVersion
             self.variables: Mapping[str, ScalarVariable] = MappingProxyType(
@@ -116,7 +116,7 @@ class Instance:
         self.close()
 
     def close(self) -> None:
-        """Free the instance and remove the folder; nothing happens the second time."""
+        """Free the instance and remove its folder; a second call has no effect."""
         with self._lock:
             self._finalizer()
 
@@ -124,10 +124,10 @@ class Instance:
         """Set parameters or inputs.
 
         Args:
-            values: by name.
+            values: name of each variable → value.
 
         Raises:
-            BridgeError: for an unknown name, or a value that is no finite number or that the FMU refuses.
+            BridgeError: for an unknown name, or a value that is not a finite number or that the FMU rejects.
         """
         references = self._references(values)
         numbers = [_number(name, value) for name, value in values.items()]
@@ -135,13 +135,16 @@ class Instance:
             self._call("setReal" if self.version == "2.0" else "setFloat64", references, numbers)
 
     def get(self, names: Iterable[str]) -> Array:
-        """Values of variables, in the order of their names.
+        """Return the values of variables.
 
         Args:
-            names: of any variables.
+            names: names of variables.
+
+        Returns:
+            The values in the order of the names, shape (number of names,).
 
         Raises:
-            BridgeError: for an unknown name, or what the FMU cannot compute here.
+            BridgeError: for an unknown name, or if the FMU cannot compute a value in its state.
         """
         references = self._references(names)
         return np.array(self._call("getReal" if self.version == "2.0" else "getFloat64", references))
@@ -150,7 +153,7 @@ class Instance:
         """Unit of a variable, its own or that of its type; None if it has none.
 
         Args:
-            name: of the variable.
+            name: name of the variable.
 
         Raises:
             BridgeError: for an unknown name.
@@ -162,23 +165,23 @@ class Instance:
         return None if not label else self.units.get(label, Unit(label, None))
 
     def step(self, t: float, span: float) -> None:
-        """Go on in time.
+        """Advance the FMU in time.
 
         Args:
-            t: now [s].
-            span: by how much [s].
+            t: current time [s].
+            span: step [s].
 
         Raises:
-            BridgeError: if the FMU cannot.
+            BridgeError: if the step fails.
         """
-        now, ahead = _number("t", t), _number("span", span)
-        self._call("doStep", currentCommunicationPoint=now, communicationStepSize=ahead)
+        now, step = _number("t", t), _number("span", span)
+        self._call("doStep", currentCommunicationPoint=now, communicationStepSize=step)
 
     def save(self) -> bytes:
-        """The whole state, for :meth:`restore` of any instance of the same FMU.
+        """Return the complete state, for :meth:`restore` of any instance of the same FMU.
 
         Raises:
-            BridgeError: if the FMU has none to give.
+            BridgeError: if the FMU cannot serialize its state.
         """
         old = self.version == "2.0"
         with self._lock:
@@ -189,13 +192,13 @@ class Instance:
                 self._call("freeFMUstate" if old else "freeFMUState", state)
 
     def restore(self, saved: bytes) -> None:
-        """Go on from a saved state.
+        """Restore a saved state.
 
         Args:
-            saved: what :meth:`save` gave.
+            saved: the result of :meth:`save`.
 
         Raises:
-            BridgeError: if it is no state of this FMU.
+            BridgeError: if it is not a state of this FMU.
         """
         old = self.version == "2.0"
         with self._lock:
@@ -217,21 +220,21 @@ class Instance:
     def _call(self, name: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401 - FMPy has no types
         with self._lock:
             self._require_open()
-            self._said.clear()
+            self._messages.clear()
             try:
                 return getattr(self._fmu, name)(*arguments, **named)
-            except Exception as error:  # FMPy raises plain exceptions, too
-                raise BridgeError(f"the FMU says: {self._told(error)}") from error
+            except Exception as error:  # FMPy raises plain exceptions too
+                raise BridgeError(f"the FMU reports: {self._reason(error)}") from error
 
     def _require_open(self) -> None:
         if not self._finalizer.alive:
             raise BridgeError(
                 f"the instance of {self.path} is closed, and its memory is freed: use it inside its with block, or "
-                "make another Instance"
+                "create another Instance"
             )
 
-    def _told(self, error: Exception) -> str:
-        return "; ".join(self._said) or str(error)
+    def _reason(self, error: Exception) -> str:
+        return "; ".join(self._messages) or str(error)
 
 
 def _number(name: str, value: float) -> float:

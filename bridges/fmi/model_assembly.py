@@ -1,4 +1,4 @@
-"""Models of FMUs assembled from a controller, a plant or a closed loop: their variables and their equations."""
+"""Assembly of FMU models from a controller, a plant or a closed loop: variables and equations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AXES = "xyz"
 
 
 def requires_independent_rows(robot: Robot) -> bool:
-    """Whether natural rows that depend on others are an error; in some robots they always are, and may be.
+    """True if dependent natural rows are an error; some robots allow them.
 
     Args:
         robot: the plant.
@@ -41,9 +41,9 @@ def start_values(robot: Robot, q0: ArrayLike | None, v0: ArrayLike | None) -> tu
     """Coordinates and velocities at the start, shapes (nq,) and (nv,).
 
     Args:
-        robot: whose they are.
-        q0: coordinates; where all joints are neutral if not given.
-        v0: velocities; zero if not given.
+        robot: the robot.
+        q0: coordinates, shape (nq,); the neutral position of all joints if not given.
+        v0: velocities, shape (nv,); zero if not given.
 
     Raises:
         ShapeError: for another shape, or numbers that are not finite.
@@ -63,27 +63,27 @@ def start_values(robot: Robot, q0: ArrayLike | None, v0: ArrayLike | None) -> tu
 
 
 def state_variables(robot: Robot, labels: Labels, q: Array, v: Array) -> Iterator[Variable]:
-    """Coordinates, then velocities.
+    """Yield the variables of the coordinates, then those of the velocities.
 
     Args:
-        robot: whose they are.
+        robot: the robot.
         labels: its names and units.
         q: coordinates at the start, shape (nq,).
         v: velocities at the start, shape (nv,).
     """
     for (name, unit), value in zip(labels.coordinates, q.tolist(), strict=True):
         yield Variable(structured_name(f"q.{name}"), unit, f"coordinate {name} of {robot.name}", value)
-    what = "rate of" if robot.coordinates.are_rates else "quasi-velocity"
+    kind = "rate of" if robot.coordinates.are_rates else "quasi-velocity"
     for (name, unit), value in zip(labels.velocities, v.tolist(), strict=True):
-        yield Variable(structured_name(f"v.{name}"), unit, f"{what} {name} of {robot.name}", value)
+        yield Variable(structured_name(f"v.{name}"), unit, f"{kind} {name} of {robot.name}", value)
 
 
 def output_variables(controller: Controller, labels: Labels) -> list[Variable]:
-    """What a law gives.
+    """Variables of a controller's output u or R.
 
     Args:
-        controller: the law.
-        labels: of the robot under it.
+        controller: the controller.
+        labels: names and units of its robot.
     """
     if not controller.applies_force:
         return [computed_variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
@@ -92,68 +92,68 @@ def output_variables(controller: Controller, labels: Labels) -> list[Variable]:
 
 
 def output_description(controller: Controller) -> str:
-    """What a law gives, in words.
+    """A controller's output in words.
 
     Args:
-        controller: the law.
+        controller: the controller.
     """
     return "generalized forces R" if controller.applies_force else "inputs u"
 
 
 def parameter_variables(parameters: Parameters, values: Array) -> Iterator[Variable]:
-    """Parameters with their values and what they may be.
+    """Yield the variables of parameters, with values and ranges.
 
     Args:
-        parameters: a robot's or a controller's.
-        values: shape (np,).
+        parameters: parameters of a robot or a controller.
+        values: their values, shape (np,).
     """
     for name, value in zip(parameters.names, values.tolist(), strict=True):
         yield parameter_variable(name, value, parameters.ranges.get(name, Range.ANY))
 
 
 def parameter_variable(name: str, value: float, allowed: Range) -> Variable:
-    """A parameter.
+    """Variable of a parameter.
 
     Args:
-        name: as Erugin has it.
-        value: at the start.
-        allowed: values that it may have.
+        name: name in Erugin.
+        value: value at the start.
+        allowed: range of allowed values.
     """
     return Variable(structured_name(name), "", f"parameter {name}, {allowed.value}", value, allowed)
 
 
 def energy_variable(labels: Labels) -> Variable:
-    """T + V.
+    """Variable of the energy T + V.
 
     Args:
-        labels: of the robot.
+        labels: names and units of the robot.
     """
     return computed_variable("energy", labels.energy_unit, "kinetic and potential energy, T + V")
 
 
 def point_variables(robot: Robot) -> tuple[list[Variable], ca.SX]:
-    """Coordinates of the named points, and their expressions as one column.
+    """Variables of the coordinates of the named points, and their expressions as one column.
 
     Args:
-        robot: whose they are.
+        robot: the robot.
     """
     named = [
         computed_variable(
             f"point.{key}.{AXES[k] if k < len(AXES) else k}", "m", f"{AXES[k : k + 1]} coordinate of point {key}"
         )
-        for key, place in robot.points.items()
-        for k in range(place.numel())
+        for key, position in robot.points.items()
+        for k in range(position.numel())
     ]
-    return named, ca.vertcat(NO_STATE, *(ca.vec(ca.densify(place)) for place in robot.points.values()))
+    return named, ca.vertcat(NO_STATE, *(ca.vec(ca.densify(position)) for position in robot.points.values()))
 
 
 def computed_variable(name: str, unit: str, description: str) -> Variable:
-    """What is calculated.
+    """Variable of a calculated quantity.
 
     Args:
-        name: in parts between points.
-        unit: as Erugin writes it.
-        description: what it is.
+        name: name, with parts separated by points.
+        unit: unit in Erugin's notation.
+        description: description for other tools.
     """
     return Variable(structured_name(name), unit, description)
 
@@ -181,29 +181,29 @@ def build_model(
     natural: int = 0,
     robot: Robot,
 ) -> FmuModel:
-    """A block whose names differ, and whose parameters have units where the equations tell them.
+    """Build a model with distinct names, and with units of parameters as far as the equations determine them.
 
     Args:
         name: C identifier of the model.
-        description: what it is, in a sentence.
+        description: description for other tools.
         t: time, a symbol [s].
         parameters: variables of p.
         p: symbols of the parameters.
         outputs: variables of y.
-        y: what they are.
+        y: expressions of the outputs.
         rows: names of rows that must stay independent.
-        pivots: of the rows.
-        tolerances: one for each row.
-        step: longest internal step, or the communication step that is proposed [s].
+        pivots: pivots of the rows.
+        tolerances: tolerance of each row.
+        step: longest internal step, or proposed communication step [s].
         inputs: variables of i; none if not given.
         i: symbols of the inputs.
         states: variables of x; none if not given.
         x: symbols of the states.
         rate: ẋ.
-        exchange: whether the states are shown to a solver outside.
-        watched: whether a row that is about to vanish within a step ends the run.
-        natural: how many of the rows, the last of them, are natural ones.
-        robot: in whose symbols the expressions are: its energy and points tell units of its parameters.
+        exchange: True if the FMU supports model exchange too.
+        watched: True if a run ends when a pivot is about to vanish within a step.
+        natural: number of natural rows, which are the last of the rows.
+        robot: the robot of the expressions; its energy and points help to find units of parameters.
     """
     groups = [list(inputs), list(parameters), list(states), list(outputs)]
     names = iter(unique_names(["time", *(each.name for group in groups for each in group)])[1:])
@@ -229,8 +229,8 @@ def build_model(
         step=step,
         exchange=exchange,
     )
-    labels, (points, places) = Labels.of(robot), point_variables(robot)
-    anchors = ca.vertcat(robot.kinetic_energy, robot.potential_energy, places)
+    labels, (points, positions) = Labels.of(robot), point_variables(robot)
+    anchors = ca.vertcat(robot.kinetic_energy, robot.potential_energy, positions)
     found = parameter_units(block, anchors, [labels.energy_unit] * 2 + [point.unit for point in points])
     pairs = zip(block.parameters, found, strict=True)
     return replace(block, parameters=tuple(replace(each, unit=each.unit or unit) for each, unit in pairs))
@@ -243,22 +243,22 @@ EXPORT_PHRASE = "become an FMU"
 def controller_model(
     controller: Controller, name: str, *, q0: ArrayLike | None, v0: ArrayLike | None, p: Values, step: float
 ) -> FmuModel:
-    """A control law: (t, q, v) in, u or R out.
+    """Build the model of a control law: (t, q, v) in, u or R out.
 
     Args:
-        controller: with a symbolic law.
+        controller: controller with a symbolic law.
         name: C identifier of the model.
-        q0: coordinates before any come in, shape (nq,); the neutral ones if not given.
-        v0: velocities likewise, shape (nv,); zero if not given.
+        q0: start values of the coordinates, shape (nq,); the neutral ones if not given.
+        v0: start values of the velocities, shape (nv,); zero if not given.
         p: the controller's parameters: nominal, overridden by name, or the whole vector.
-        step: that is proposed for communication [s].
+        step: proposed communication step [s].
     """
     law, robot = require_symbolic_law(controller, EXPORT_PHRASE), controller.robot
     c, labels = robot.coordinates, Labels.of(robot, controller)
-    # What depends on accelerations is known to the plant alone.
+    # Accelerations are known in the plant only.
     known = [i for i in range(law.deviation.numel()) if not ca.depends_on(law.deviation[i], c.a)]
     deviation = ca.vertcat(NO_STATE, *(law.deviation[i] for i in known))
-    told = [(f"deviation.{law.rows[i]}", "", f"deviation of row {law.rows[i]}") for i in known]
+    deviations = [(f"deviation.{law.rows[i]}", "", f"deviation of row {law.rows[i]}") for i in known]
     return build_model(
         robot=robot,
         name=name,
@@ -268,7 +268,7 @@ def controller_model(
         i=ca.vertcat(c.q, c.v),
         parameters=[*parameter_variables(controller.parameters, controller.parameters.values(p))],
         p=controller.parameters.symbols,
-        outputs=[*output_variables(controller, labels), *starmap(computed_variable, told)],
+        outputs=[*output_variables(controller, labels), *starmap(computed_variable, deviations)],
         y=ca.vertcat(law.output, deviation),
         rows=law.rows,
         pivots=law.relative_pivots,
@@ -280,7 +280,7 @@ def controller_model(
 def plant_model(
     robot: Robot, name: str, *, q0: ArrayLike | None, v0: ArrayLike | None, p: Values, step: float
 ) -> FmuModel:
-    """A robot: u in, motion out, with the natural constraints obeyed.
+    """Build the model of a robot with its natural constraints: u in, motion out.
 
     Args:
         robot: the plant.
@@ -297,7 +297,7 @@ def plant_model(
         for key, unit in zip(robot.input_names, robot.input_units, strict=True)
     ]
     reactions = [(f"reaction.{row}", "", f"multiplier of natural row {row}") for row in robot.natural_rows]
-    points, places = point_variables(robot)
+    points, positions = point_variables(robot)
     pivots = natural_pivots(robot, requires_independent_rows(robot))["natural_relative_pivots"]
     rows = robot.natural_rows if pivots.numel() else ()
     return build_model(
@@ -313,7 +313,7 @@ def plant_model(
         x=ca.vertcat(c.q, c.v),
         rate=ca.vertcat(c.N @ c.v, robot.acceleration),
         outputs=[energy_variable(labels), *points, *starmap(computed_variable, reactions)],
-        y=ca.vertcat(robot.kinetic_energy + robot.potential_energy, places, robot.reactions),
+        y=ca.vertcat(robot.kinetic_energy + robot.potential_energy, positions, robot.reactions),
         rows=rows,
         pivots=pivots,
         tolerances=(PIVOT_TOLERANCE,) * len(rows),
@@ -332,53 +332,54 @@ def closed_loop_model(
     v0: ArrayLike | None,
     p: Values,
     controller_p: Values,
-    apart: Iterable[str],
+    separate: Iterable[str],
     step: float,
     stop: ca.SX | None = None,
 ) -> FmuModel:
-    """A robot under a law: nothing in, motion, inputs, deviations, energy and points out.
+    """Build the model of a closed loop: motion, inputs, deviations, energy and points out.
 
-    A parameter that plant and law both have is one, that sets both; where their values differ, or it is among
-    ``apart``, there are two, ``plant.m1`` and ``law.m1``.
+    A parameter common to plant and law is one parameter, which sets both; if their values differ, or it is in
+    ``separate``, there are two, ``plant.m1`` and ``law.m1``.
 
     Args:
         robot: the plant.
-        controller: with a symbolic law.
+        controller: controller with a symbolic law.
         name: C identifier of the model.
         q0: coordinates at the start, shape (nq,); the neutral ones if not given.
         v0: velocities at the start, shape (nv,); zero if not given.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
-        apart: names of parameters of both that can be set for each.
+        separate: names of common parameters that can be set separately for plant and law.
         step: longest internal step [s].
-        stop: scalar expression that becomes an output, positive where the motion is at its end; none if not given.
+        stop: scalar expression of a further output, positive at the end of the motion; none if not given.
     """
     require_symbolic_law(controller, EXPORT_PHRASE)
     loop = close_loop(robot, controller, stop, monitor_rank=requires_independent_rows(robot)).symbolic()
     if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
-        raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")
-    points, places = point_variables(robot)
+        raise BridgeError(f"the closed loop of {robot.name} and {type(controller).__name__} has no expressions")
+    points, positions = point_variables(robot)
     labels, own = Labels.of(robot, controller), controller.parameters
     numbers = np.concatenate([robot.parameters.values(p), own.values(controller_p)])
-    plant_names = robot.parameters.names
-    wanted, shared = set(apart), {plant_names[i] for i, _ in loop.shared_parameters}
-    for key in wanted - shared:
-        raise ParameterError(unknown_name("parameter that plant and law both have", key, shared))
-    one = {j: i for i, j in loop.shared_parameters if numbers[i] == numbers[j] and plant_names[i] not in wanted}
+    split, common = set(separate), {robot.parameters.names[i] for i, _ in loop.shared_parameters}
+    for key in split - common:
+        raise ParameterError(unknown_name("parameter common to plant and law", key, common))
+    merged = {
+        j: i for i, j in loop.shared_parameters if numbers[i] == numbers[j] and robot.parameters.names[i] not in split
+    }
     names = [*robot.parameters.names, *own.names]
     for i, j in loop.shared_parameters:
-        if j not in one:
+        if j not in merged:
             names[i], names[j] = f"plant.{names[i]}", f"law.{names[j]}"
-    kept = [k for k in range(len(names)) if k not in one]
+    remaining = [k for k in range(len(names)) if k not in merged]
     allowed = [part.ranges.get(key, Range.ANY) for part in (robot.parameters, own) for key in part.names]
     s, recorded = loop.symbols, loop.outputs
-    twin = ca.vertcat(NO_STATE, *(s.p[j] for j in one)), ca.vertcat(NO_STATE, *(s.p[i] for i in one.values()))
-    told = [computed_variable(f"deviation.{row}", "", f"deviation of row {row}") for row in controller.rows]
-    ends = [] if stop is None else [computed_variable("stop", "", "positive where the motion is at its end")]
+    twin = ca.vertcat(NO_STATE, *(s.p[j] for j in merged)), ca.vertcat(NO_STATE, *(s.p[i] for i in merged.values()))
+    deviations = [computed_variable(f"deviation.{row}", "", f"deviation of row {row}") for row in controller.rows]
+    ends = [] if stop is None else [computed_variable("stop", "", "positive at the end of the motion")]
     natural = recorded["natural_relative_pivots"]
     rows = (*controller.rows, *(robot.natural_rows if natural.numel() else ()))
     pivots = ca.vertcat(recorded["relative_pivots"], natural)
-    y = ca.vertcat(recorded["output"], recorded["deviation"], recorded["energy"], places, recorded["stop"])
+    y = ca.vertcat(recorded["output"], recorded["deviation"], recorded["energy"], positions, recorded["stop"])
     rate, y, pivots = (ca.substitute(e, *twin) for e in (loop.rate, y, pivots))
     return build_model(
         robot=robot,
@@ -387,18 +388,18 @@ def closed_loop_model(
             f"{robot.name} under {type(controller).__name__}: motion q, v and {output_description(controller)} out"
         ),
         t=s.t,
-        parameters=[parameter_variable(names[k], float(numbers[k]), allowed[k]) for k in kept],
-        p=ca.vertcat(NO_STATE, *(s.p[k] for k in kept)),
+        parameters=[parameter_variable(names[k], float(numbers[k]), allowed[k]) for k in remaining],
+        p=ca.vertcat(NO_STATE, *(s.p[k] for k in remaining)),
         states=[*state_variables(robot, labels, *start_values(robot, q0, v0))],
         x=s.x,
         rate=rate,
-        outputs=[*output_variables(controller, labels), *told, energy_variable(labels), *points, *ends],
+        outputs=[*output_variables(controller, labels), *deviations, energy_variable(labels), *points, *ends],
         y=y,
         rows=rows,
         pivots=pivots,
         tolerances=(*(controller.tolerance,) * len(controller.rows), *(PIVOT_TOLERANCE,) * natural.numel()),
         natural=natural.numel(),
-        # The pivot 1 of a row that is off is no value to fall from.
+        # A row that is off has the pivot 1, from which no trend can be computed.
         watched=not controller.switches,
         step=step,
     )

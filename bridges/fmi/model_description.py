@@ -13,11 +13,11 @@ from .unit_definitions import Unit
 
 Attributes = Mapping[str, str | float | None]
 CATEGORIES = {
-    "logStatusError": "what was asked for is not allowed, or a step failed",
+    "logStatusError": "a call is not allowed, or a step failed",
     "logStatusDiscard": "the equations have no value at a point that a solver tried",
 }
 MIN_NORMAL = sys.float_info.min
-"""The least normal number: what is greater than zero is at least this."""
+"""Smallest positive normal number, the lower bound of positive parameters."""
 BOUNDS: Mapping[Range, tuple[float | None, float | None]] = {
     Range.ANY: (None, None),
     Range.POSITIVE: (MIN_NORMAL, None),
@@ -27,13 +27,13 @@ BOUNDS: Mapping[Range, tuple[float | None, float | None]] = {
 
 
 def description_2(block: FmuModel, token: str, tool: str, unit: str) -> str:
-    """modelDescription.xml of FMI 2.0.
+    """Return modelDescription.xml of FMI 2.0.
 
     Args:
-        block: what the FMU computes.
-        token: by which binary and description know each other.
-        tool: what has made it.
-        unit: the C file that is compiled.
+        block: model of the FMU.
+        token: identifier shared by binary and description.
+        tool: name of the generating tool.
+        unit: name of the C file that is compiled.
     """
     root = Element("fmiModelDescription", _text({"fmiVersion": "2.0", **_about(block, tool), "guid": token}))
     ability = {
@@ -50,11 +50,11 @@ def description_2(block: FmuModel, token: str, tool: str, unit: str) -> str:
     _common(root, block)
     variables = SubElement(root, "ModelVariables")
     for reference, variable in enumerate(block.variables):
-        told = _role(block, reference, variable)
-        number = {key: told.pop(key, None) for key in ("unit", "start", "min", "max", "derivative")}
+        attributes = _role(block, reference, variable)
+        number = {key: attributes.pop(key, None) for key in ("unit", "start", "min", "max", "derivative")}
         if number["derivative"] is not None:
             number["derivative"] = str(int(number["derivative"]) + 1)
-        scalar = _add(variables, "ScalarVariable", told)
+        scalar = _add(variables, "ScalarVariable", attributes)
         _add(scalar, "Real", number)
     structure = SubElement(root, "ModelStructure")
     outputs, initial = _outputs(block), _initial(block)
@@ -69,12 +69,12 @@ def description_2(block: FmuModel, token: str, tool: str, unit: str) -> str:
 
 
 def description_3(block: FmuModel, token: str, tool: str) -> str:
-    """modelDescription.xml of FMI 3.0.
+    """Return modelDescription.xml of FMI 3.0.
 
     Args:
-        block: what the FMU computes.
-        token: by which binary and description know each other.
-        tool: what has made it.
+        block: model of the FMU.
+        token: identifier shared by binary and description.
+        tool: name of the generating tool.
     """
     about = {"fmiVersion": "3.0", **_about(block, tool), "instantiationToken": token}
     root = Element("fmiModelDescription", _text(about))
@@ -98,12 +98,12 @@ def description_3(block: FmuModel, token: str, tool: str) -> str:
 
 
 def build_description(block: FmuModel, unit: str, macro: str) -> str:
-    """sources/buildDescription.xml, of FMI 3.0 and since 2.0.4: how a library that is loaded is made of the sources.
+    """Return sources/buildDescription.xml, of FMI 3.0 and from 2.0.4 on: how to build a shared library of the sources.
 
     Args:
-        block: what the FMU computes.
-        unit: the C file that is compiled.
-        macro: that must be defined for it.
+        block: model of the FMU.
+        unit: name of the C file that is compiled.
+        macro: macro to be defined for it.
     """
     root = Element("fmiBuildDescription", fmiVersion="3.0")
     build = SubElement(root, "BuildConfiguration", modelIdentifier=block.name)
@@ -124,7 +124,7 @@ def _about(block: FmuModel, tool: str) -> dict[str, str | float | None]:
 
 
 def _common(root: Element, block: FmuModel) -> None:
-    """Units, categories of messages and the usual run."""
+    """Add units, categories of messages and the default experiment."""
     if block.units:
         units = SubElement(root, "UnitDefinitions")
         for unit in block.units:
@@ -143,9 +143,9 @@ def _add_unit(units: Element, unit: Unit) -> None:
 
 
 def _role(block: FmuModel, reference: int, variable: Variable) -> dict[str, str | float | None]:
-    """What is said of a variable in either version, with value references for other variables."""
+    """Attributes of a variable, common to both versions, with value references for other variables."""
     unit = Unit.of(variable.unit)
-    told: dict[str, str | float | None] = {
+    identity: dict[str, str | float | None] = {
         "name": variable.name,
         "valueReference": str(reference),
         "description": variable.description,
@@ -165,7 +165,7 @@ def _role(block: FmuModel, reference: int, variable: Variable) -> dict[str, str 
         own["derivative"] = str(reference - len(block.states))
     least, most = BOUNDS[variable.allowed]
     return {
-        **told,
+        **identity,
         **own,
         "unit": None if unit is None else unit.name,
         "min": least,
@@ -188,12 +188,12 @@ def _initial(block: FmuModel) -> list[int]:
 
 
 def _depends(block: FmuModel, reference: int, *, parameters: bool) -> tuple[int, ...]:
-    """Value references of time, inputs and, where a solver outside sees them, states on which a variable depends.
+    """Value references of time, inputs and, in model exchange, states on which a variable depends.
 
     Args:
-        block: what the FMU computes.
-        reference: of the variable.
-        parameters: whether those on which it depends are told, as FMI 3.0 wants it and 2.0 does not.
+        block: model of the FMU.
+        reference: value reference of the variable.
+        parameters: True to include parameters, as FMI 3.0 requires and 2.0 does not allow.
     """
     states = range(block.first_state, block.first_state + len(block.states))
     on = (reference,) if reference in states else block.dependencies[reference]
@@ -218,7 +218,7 @@ def _text(attributes: Attributes) -> dict[str, str]:
 
 
 def _xml_safe(text: str) -> str:
-    """Text as XML can hold it: what it cannot, such as a control character, is written as its number."""
+    """Replace characters that XML cannot represent, such as control characters, by their codes."""
     return INVALID_XML_CHARACTER.sub(lambda found: f"U+{ord(found[0]):04X}", text)
 
 

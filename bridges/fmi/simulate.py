@@ -45,62 +45,61 @@ def drive(
     names: Mapping[str, str] | None = None,
     t0: float = 0.0,
 ) -> Trajectory:
-    """Run a plant that comes as an FMU for co-simulation in FMPy, under a law that is asked once for each step.
+    """Run a plant given as an FMU for co-simulation in FMPy, under a controller that is called once per step.
 
-    The FMU's variables are matched by name with ``q.…``, ``v.…`` and ``u.…`` of the law's model, as
-    :func:`~erugin.bridges.fmi.export` calls them, and must have the same units; those that tell none, or
-    one that is not known, are listed by a BridgeWarning. Inputs are held over a step; a law with memory, or one that is
-    computed in Python, is as good as any.
+    The FMU's variables are matched by name with ``q.…``, ``v.…`` and ``u.…`` of the controller's robot, in the notation
+    of :func:`~erugin.bridges.fmi.export`, and must have the same units; a BridgeWarning lists missing or unknown ones.
+    Inputs are constant over a step. Any controller can be used, with memory or computed in Python too.
 
     Args:
-        controller: the law; inputs u, not forces.
+        controller: the controller; its outputs must be inputs u, not forces.
         model: path of the FMU.
-        duration: [s].
-        step: of the law and of communication [s]; made a little smaller if it does not divide the duration.
-        p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
-        values: of the FMU's parameters and states at the start, by its names; its own if not given.
-        names: what the FMU calls a variable, by our name, where that is another: ``{"q.q1": "shoulder.phi"}``.
+        duration: duration [s].
+        step: step of the controller and of communication [s]; reduced slightly if it does not divide the duration.
+        p: the controller's parameters, its robot's included: nominal, overridden by name, or the whole vector.
+        values: start values of the FMU's parameters and states, by its names; those of the FMU if not given.
+        names: name in Erugin → name in the FMU, for those that differ: ``{"q.q1": "shoulder.phi"}``.
         t0: time of the start [s].
 
     Returns:
-        The samples; their energies are those of the law's model.
+        The samples; their energies are those of the controller's robot.
 
     Raises:
-        BridgeError: for a law that gives forces, a name that the FMU does not have (both lists are told), units that
-            disagree, or an FMU that cannot be loaded.
-        ParameterError, ShapeError: for bad numbers.
-        SimulationError: if the FMU or the law has to stop; the trajectory so far is attached.
+        BridgeError: for a controller that applies forces, a name that the FMU does not have (the message lists both
+            sides), units that disagree, or an FMU that cannot be loaded.
+        ParameterError, ShapeError: for invalid numbers.
+        SimulationError: if the FMU or the controller has to stop; the trajectory so far is attached.
         MissingPackageError: if FMPy is not installed.
     """
     robot, own = controller.robot, model_parameters(controller, p)
     if controller.applies_force:
         raise BridgeError(
-            f"{type(controller).__name__} gives generalized forces, but an FMU takes inputs: take "
+            f"the output of {type(controller).__name__} is a generalized force, but an FMU has inputs u: use "
             "realization='actuated'"
         )
     labels, nq = Labels.of(robot, controller), robot.coordinates.nq
-    read = [*state_variables(robot, labels, *start_values(robot, None, None))]
-    written = [computed_variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
-    span, begin = positive("duration", duration), finite("t0", t0)
+    states = [*state_variables(robot, labels, *start_values(robot, None, None))]
+    inputs = [computed_variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
+    span, start = positive("duration", duration), finite("t0", t0)
     steps = step_count(span, step)
     h = span / steps
-    with Instance(model, values, t0=begin) as instance:
-        untold: list[str] = []
-        outward = _match_variables(read, instance, "variables q and v", names, untold)
-        inward = _match_variables(written, instance, "inputs", names, untold)
-        if untold:
+    with Instance(model, values, t0=start) as instance:
+        unknown: list[str] = []
+        read = _match_variables(states, instance, "variables q and v", names, unknown)
+        written = _match_variables(inputs, instance, "inputs", names, unknown)
+        if unknown:
             warnings.warn(
-                f"whether units are the same is not known: {'; '.join(untold)}. Numbers are taken as they are",
+                f"units cannot be compared: {'; '.join(unknown)}. Values are passed without conversion",
                 BridgeWarning,
                 stacklevel=caller_stacklevel(),
             )
-        recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, controller_p=p, t0=begin)
+        recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, controller_p=p, t0=start)
         for k, t in enumerate(recorder.times()):
-            x = instance.get(outward)
+            x = instance.get(read)
             u = recorder.tick(x[:nq], x[nq:])
             if k < steps:
                 try:
-                    instance.set(dict(zip(inward, u.tolist(), strict=True)))
+                    instance.set(dict(zip(written, u.tolist(), strict=True)))
                     instance.step(t, h)
                 except BridgeError as error:
                     raise recorder.fail(error) from error
@@ -108,9 +107,9 @@ def drive(
 
 
 def _match_variables(
-    ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None, untold: list[str]
+    ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None, unknown: list[str]
 ) -> list[str]:
-    """Names of the FMU's variables, in the order of ours, once their units agree; in ``untold`` what cannot be told."""
+    """Names of the FMU's variables, in the order of ours; units that cannot be compared are added to ``unknown``."""
     theirs = list(instance.variables)
     found = [
         theirs[i] for i in match_names([own.name for own in ours], theirs, what=what, where="the FMU", names=names)
@@ -118,9 +117,9 @@ def _match_variables(
     for own, name in zip(ours, found, strict=True):
         unit, other = Unit.of(own.unit), instance.unit(name)
         if unit is None or other is None or unit.exponents is None or other.exponents is None:
-            # Units of one name are the same, whatever they are.
+            # Unknown units of the same name agree.
             if (unit and unit.name) != (other and other.name):
-                untold.append(f"{own.name} is {_in(unit)} here, {name} {_in(other)} there")
+                unknown.append(f"{own.name} is {_in(unit)} in the robot, {name} is {_in(other)} in the FMU")
         else:
             _require_unit(own.name, unit, name, other)
     return found
@@ -129,15 +128,15 @@ def _match_variables(
 def _in(unit: Unit | None) -> str:
     if unit is None:
         return "without a unit"
-    return f"in {unit.name}" if unit.exponents is not None else f"in {unit.name!r}, of which nothing is known,"
+    return f"in {unit.name}" if unit.exponents is not None else f"in the unknown unit {unit.name!r}"
 
 
 def _require_unit(name: str, unit: Unit, their: str, other: Unit) -> None:
-    alike = unit.exponents == other.exponents
-    if not alike or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
-        worth = f", and 1 there is {other.factor / unit.factor:.6g} here" if alike else ""
+    compatible = unit.exponents == other.exponents
+    if not compatible or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
+        factor = f", and 1 in the FMU is {other.factor / unit.factor:.6g} in the robot" if compatible else ""
         raise BridgeError(
-            f"{name} is in {unit.name}, but {their} of the FMU in {other.name}: their units must be the same{worth}; "
+            f"{name} is in {unit.name}, but {their} of the FMU in {other.name}: their units must be the same{factor}; "
             "convert it in the FMU"
         )
 
@@ -155,34 +154,34 @@ def simulate(
     t0: float = 0.0,
     version: Version = "3.0",
 ) -> Trajectory:
-    """Run the FMU of a plant and its law in FMPy; arguments and record are those of ``erugin.scenarios.simulate``.
+    """Run the FMU of a closed loop in FMPy; arguments and result are those of ``erugin.scenarios.simulate``.
 
-    The law is inside the FMU and acts at all stages of a step, as it does here. The law here is asked once for each
-    sample that the FMU gives, for the record.
+    The FMU contains the law and evaluates it at all stages of a step, as Erugin's own simulation does. The controller
+    in Python is called once per sample, for the record.
 
     Args:
         robot: the plant.
-        controller: what drives it, with a symbolic law; None for a free motion.
+        controller: controller with a symbolic law; None for a free motion.
         q0: coordinates at the start, shape (nq,).
         v0: velocities at the start, shape (nv,).
-        duration: [s].
-        step: of communication, and of RK4 inside [s]; made a little smaller if it does not divide the duration.
+        duration: duration [s].
+        step: step of communication, and of RK4 inside [s]; reduced slightly if it does not divide the duration.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
-        version: of FMI.
+        version: version of FMI.
 
     Raises:
-        BridgeError: for a law that cannot become an FMU, or a start that the FMU refuses.
-        ShapeError, ModelError, ParameterError: for bad input.
-        SimulationError: if the FMU or the law has to stop; the trajectory so far is attached.
+        BridgeError: for a controller that cannot become an FMU, or a start that the FMU rejects.
+        ShapeError, ModelError, ParameterError: for invalid input.
+        SimulationError: if the FMU or the controller has to stop; the trajectory so far is attached.
         MissingPackageError: if FMPy is not installed.
     """
     import_optional("fmpy", "fmi")
-    span, begin = positive("duration", duration), finite("t0", t0)
+    span, start = positive("duration", duration), finite("t0", t0)
     steps = step_count(span, step)
     h = span / steps
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
     with tempfile.TemporaryDirectory(prefix="erugin-fmu-") as folder:
         path = Path(folder) / "loop.fmu"
         if controller is None:
@@ -192,7 +191,7 @@ def simulate(
                 controller, path, version=version, with_plant=robot, q0=q0, v0=v0, p=controller_p, plant_p=p, step=h
             )
         states, nq = [state.name for state in fmu.states], robot.coordinates.nq
-        with Instance(path, t0=begin) as instance:
+        with Instance(path, t0=start) as instance:
             for k, t in enumerate(recorder.times()):
                 x = instance.get(states)
                 recorder.tick(x[:nq], x[nq:])

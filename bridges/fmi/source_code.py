@@ -20,8 +20,8 @@ from ..c.syntax import string
 from .fmu_model import FmuModel
 
 COMPILER_FLAGS = ("-O1", "-std=c99", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-s")
-"""No word of this machine's processor: the FMU is made to be taken elsewhere. Straight-line code gains little by -O2,
-which takes twice as long to compile."""
+"""No option for this machine's processor, because FMUs are used on other machines. Straight-line code gains little by
+-O2, which takes twice as long to compile."""
 
 PLATFORMS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("Linux", "x86_64"): {"2.0": "linux64", "3.0": "x86_64-linux"},
@@ -29,25 +29,25 @@ PLATFORMS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("Darwin", "x86_64"): {"2.0": "darwin64", "3.0": "x86_64-darwin"},
     ("Darwin", "arm64"): {"3.0": "aarch64-darwin"},
 }
-"""Name of the folder of machine code, by system and processor, and by version of FMI."""
+"""System and processor → version of FMI → name of the folder for machine code."""
 
 
 def prefix_macro(version: str) -> str:
-    """Name of the macro with which names of functions do not begin with the model's.
+    """Name of the macro that removes the model's prefix from function names.
 
     Args:
-        version: of FMI.
+        version: version of FMI.
     """
     return f"FMI{version[0]}_OVERRIDE_FUNCTION_PREFIX"
 
 
 @dataclass(frozen=True)
 class Binary:
-    """Machine code and its place in the FMU.
+    """Machine code with its path in the FMU.
 
     Attributes:
-        path: in the FMU.
-        content: of the file.
+        path: path in the FMU.
+        content: contents of the file.
     """
 
     path: str
@@ -55,36 +55,36 @@ class Binary:
 
 
 def compile_sources(sources: Mapping[str, str], unit: str, name: str, version: str) -> Binary:
-    """Compile.
+    """Compile the sources of an FMU.
 
     Args:
-        sources: C files by name.
-        unit: the one that includes the others.
+        sources: name of each C file → text.
+        unit: name of the file that includes the others.
         name: C identifier of the model.
-        version: of FMI.
+        version: version of FMI.
 
     Raises:
-        BridgeError: if this machine has no name in FMI, or no compiler, or that fails.
+        BridgeError: if FMI has no name for this platform, no compiler is found, or compilation fails.
     """
     machine = platform.system(), platform.machine()
     folder = PLATFORMS.get(machine, {}).get(version)
-    otherwise = "pass binary=False for an FMU of sources alone, which is compiled where it is used"
+    remedy = "pass binary=False for an FMU of sources only, to be compiled where it is used"
     if folder is None:
-        raise BridgeError(f"FMI {version} has no name for machine code of {' '.join(machine)}: {otherwise}")
+        raise BridgeError(f"FMI {version} has no name for machine code of {' '.join(machine)}: {remedy}")
     toolchain = find_compiler()
     if isinstance(toolchain, str):
-        raise BridgeError(f"an FMU holds machine code, but {toolchain}; or {otherwise}")
+        raise BridgeError(f"an FMU contains machine code, but {toolchain}; or {remedy}")
     with tempfile.TemporaryDirectory(prefix="erugin-fmu-") as temporary:
-        place = Path(temporary)
+        build = Path(temporary)
         for file, text in sources.items():
-            (place / file).write_text(text, encoding="utf-8")
+            (build / file).write_text(text, encoding="utf-8")
         library = f"{name}.{'dylib' if machine[0] == 'Darwin' else 'so'}"
-        # By names, not places: what the compiler writes down of them is then the same every time.
+        # Relative names, because the compiler may store paths in the library.
         command = [*toolchain.command, *COMPILER_FLAGS, f"-D{prefix_macro(version)}", unit, "-o", library, "-lm"]
         try:
             subprocess.run(
                 command,
-                cwd=place,
+                cwd=build,
                 check=True,
                 capture_output=True,
                 encoding="utf-8",
@@ -92,9 +92,9 @@ def compile_sources(sources: Mapping[str, str], unit: str, name: str, version: s
                 timeout=COMPILE_TIME_LIMIT,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            said = str(getattr(error, "stderr", "") or error).strip().splitlines()[:5]
-            raise BridgeError(f"the FMU cannot be compiled: {' '.join(said)}; {otherwise}") from error
-        return Binary(f"binaries/{folder}/{library}", (place / library).read_bytes())
+            lines = str(getattr(error, "stderr", "") or error).strip().splitlines()[:5]
+            raise BridgeError(f"the FMU cannot be compiled: {' '.join(lines)}; {remedy}") from error
+        return Binary(f"binaries/{folder}/{library}", (build / library).read_bytes())
 
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -102,22 +102,22 @@ RUNTIME_FILES = {
     "2.0": ("fmi2_api.h", "fmi2.c", "fmi2_run.h"),
     "3.0": ("fmi3_api.h", "fmi3.c", "fmi3_run.h", "fmi3_none.h"),
 }
-"""Files that make functions of FMI of the equations, by version of FMI."""
+"""Version of FMI → files that implement its functions."""
 
 COMPILATION_UNIT = {"2.0": "fmi2.c", "3.0": "fmi3.c"}
-"""The file that is compiled, and includes the others."""
+"""Version of FMI → the file that is compiled and includes the others."""
 
 RANGE_LETTERS: Mapping[Range, str] = {Range.ANY: "a", Range.POSITIVE: "p", Range.NOT_NEGATIVE: "n", Range.SIGN: "s"}
 
 
 def source_files(block: FmuModel, version: str, token: str, *, contradictory: bool = False) -> dict[str, str]:
-    """All C files of an FMU, by name.
+    """Return all C files of an FMU, by name.
 
     Args:
-        block: what it computes.
-        version: of FMI, ``"2.0"`` or ``"3.0"``.
-        token: by which binary and description know each other.
-        contradictory: whether dependent rows contradict each other where they are told.
+        block: model of the FMU.
+        version: version of FMI, ``"2.0"`` or ``"3.0"``.
+        token: identifier shared by binary and description.
+        contradictory: True if the status for dependent rows means a contradiction.
     """
     own = files(PACKAGE).joinpath("sources")
     names = (*RUNTIME_FILES[version], "core.h", "core.c", "judge.c", "state.c")
@@ -154,7 +154,7 @@ def _header(block: FmuModel, token: str, contradictory: bool) -> str:
     lines = [f"#define MODEL_{key} {number}" for key, number in numbers.items()]
     lines += [f"#define MODEL_{key} {string(text)}" for key, text in texts.items()]
     lines += [
-        f"\n/* By CMake, for a library that is loaded. */\n#ifdef {block.name}_EXPORTS\n#define MODEL_LOADED\n#endif"
+        f"\n/* Defined by CMake for a shared library. */\n#ifdef {block.name}_EXPORTS\n#define MODEL_LOADED\n#endif"
     ]
     return f"/* Sizes and texts of {block.name}. */\n#ifndef MODEL_H\n#define MODEL_H\n\n" + "\n".join(
         [*lines, "\n#endif\n"]

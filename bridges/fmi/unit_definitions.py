@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 BASE = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
-"""The base units of FMI; angles have one of their own."""
+"""The base units of FMI; angles have a separate one."""
 
 _KNOWN: Mapping[str, tuple[float, dict[str, int]]] = {
     **{name: (1.0, {name: 1}) for name in BASE},
@@ -40,9 +40,9 @@ class Unit:
     """A unit of a variable.
 
     Attributes:
-        name: as other tools write it: ``"N.m"``, ``"m/s2"``.
-        exponents: of the base units, those that are not zero; None if they are not known.
-        factor: by which a value is multiplied to be in base units.
+        name: name in FMI's notation: ``"N.m"``, ``"m/s2"``.
+        exponents: nonzero exponents of the base units; None if they are not known.
+        factor: factor that converts a value to base units.
     """
 
     name: str
@@ -52,15 +52,15 @@ class Unit:
     def __post_init__(self) -> None:
         """Freeze the exponents."""
         if self.exponents is not None:
-            kept = {base: self.exponents[base] for base in BASE if self.exponents.get(base)}
-            object.__setattr__(self, "exponents", MappingProxyType(kept))
+            nonzero = {base: self.exponents[base] for base in BASE if self.exponents.get(base)}
+            object.__setattr__(self, "exponents", MappingProxyType(nonzero))
 
     @classmethod
     def of(cls, text: str) -> Unit | None:
-        """The unit that a text means; None for an empty text.
+        """Parse a unit; None for an empty text.
 
         Args:
-            text: such as ``"N m"``, ``"rad/s"``, ``"kg m²"`` or ``"goods/(worker year)"``.
+            text: text such as ``"N m"``, ``"rad/s"``, ``"kg m²"`` or ``"goods/(worker year)"``.
         """
         text = text.strip().translate(_RAISED)
         if not text:
@@ -84,22 +84,22 @@ class Unit:
 
     @classmethod
     def of_exponents(cls, exponents: Mapping[str, int]) -> Unit:
-        """The unit that has these exponents, by a short name where it has one.
+        """Return the unit with these exponents, with a short name if it has one.
 
         Args:
-            exponents: of base units.
+            exponents: exponents of the base units.
         """
-        wanted = {base: n for base, n in exponents.items() if n}
+        nonzero = {base: n for base, n in exponents.items() if n}
         for name in ("N", "N.m", "N/m", "V", "C", "Ohm", "H", "F"):
             unit = cls.of(name)
-            if unit is not None and unit.exponents == wanted:
+            if unit is not None and unit.exponents == nonzero:
                 return unit
-        over = ".".join(base + (str(n) if n > 1 else "") for base, n in wanted.items() if n > 0)
-        below = [base + (str(-n) if n < -1 else "") for base, n in wanted.items() if n < 0]
+        over = ".".join(base + (str(n) if n > 1 else "") for base, n in nonzero.items() if n > 0)
+        below = [base + (str(-n) if n < -1 else "") for base, n in nonzero.items() if n < 0]
         under = "" if not below else "/" + (below[0] if len(below) == 1 else f"({'.'.join(below)})")
-        return cls((over or "1") + under, wanted)
+        return cls((over or "1") + under, nonzero)
 
 
 def _joined(part: str) -> str:
-    """A product as other tools write it, with points and without signs of powers."""
+    """A product in FMI's notation, with points and without power signs."""
     return re.sub(r"[\s·*]+", ".", part.strip()).replace("^", "")

@@ -1,4 +1,4 @@
-"""Units of parameters, inferred from the expressions in which they stand and the units of all other variables."""
+"""Units of parameters, inferred from the expressions that contain them and from the units of other variables."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .fmu_model import FmuModel, Variable
 from .unit_definitions import BASE, Unit
 
 Dimension = int | Fraction
-"""Exponents of the base units but the radian, which comes and goes in products with lengths: twelfths, as the digits of
-one number, so that they are added and multiplied all at once."""
+"""Exponents of the base units except the radian, which is dimensionless in products with lengths: in twelfths, as the
+digits of one number, so that all are added and multiplied at once."""
 
 Relation = tuple[tuple[int, int | Fraction], ...]
-"""Numbers of values with coefficients: the sum of their dimensions, so weighted, is zero."""
+"""Indices of values with coefficients: the weighted sum of their dimensions is zero."""
 
 MEASURES = tuple(base for base in BASE if base != "rad")
 TWELFTHS, BITS = 12, 20
 MAX_RELATIONS = 1500
-"""Relations that are solved together, at most."""
+"""Largest number of relations that are solved together."""
 
 _EQUAL_DIMENSIONS = frozenset((ca.OP_ADD, ca.OP_SUB, ca.OP_FMIN, ca.OP_FMAX, ca.OP_HYPOT, ca.OP_FMOD, ca.OP_REMAINDER))
 _COMPARISONS = frozenset((ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_ATAN2))
@@ -34,62 +34,61 @@ _POWERS: Mapping[int, int | Fraction] = {ca.OP_SQ: 2, ca.OP_INV: -1, ca.OP_SQRT:
 
 
 def parameter_units(block: FmuModel, anchors: ca.SX, units: Sequence[str]) -> tuple[str, ...]:
-    """Unit of each parameter; empty where the expressions do not tell it.
+    """Unit of each parameter; empty if the expressions do not determine it.
 
-    Equal things have equal dimensions: both sides of a sum or a comparison; and what goes into a sine has none. From
-    time, inputs, states and outputs, whose units are known, those of parameters follow: first from the anchors, then
-    from the rates of the states, then from the outputs. A number that multiplies is taken for one without a unit if it
-    is a fraction of small numbers, such as 1/2 or 3; of any other nothing is assumed. Where what follows contradicts
-    itself, only 1/2, 1 and 2 are taken for such numbers, and then none; where it still does, nothing is concluded from
-    that part.
+    Both sides of a sum or a comparison have the same dimension, and the argument of a sine has none. Units of
+    parameters follow from those of time, inputs, states and outputs: first from the anchors, then from the rates of
+    the states, then from the outputs. A constant factor is assumed to be dimensionless if it is a fraction of small
+    numbers, such as 1/2 or 3; nothing is assumed about others. If the conclusions contradict each other, only 1/2, 1
+    and 2 are assumed to be dimensionless, and then no factor; if they still do, nothing is concluded from that part.
 
     Args:
-        block: whose parameters they are.
-        anchors: expressions in the block's symbols that nobody outside sees, such as an energy, shape (k,).
-        units: of the anchors, k of them.
+        block: model with the parameters.
+        anchors: further expressions in the model's symbols, such as an energy, shape (k,).
+        units: units of the anchors, k of them.
     """
     inputs = [block.t, block.i, block.x, block.p]
     named = ((Variable("time", "s"),), block.inputs, block.states)
-    told = [Variable("", unit) for unit in units]
-    outputs = ((tuple(told), anchors), (block.derivatives, block.rate), (block.outputs, block.y))
+    known = tuple(Variable("", unit) for unit in units)
+    outputs = ((known, anchors), (block.derivatives, block.rate), (block.outputs, block.y))
     tape = Tape.of(ca.Function("f", [ca.densify(e) for e in inputs], [ca.densify(e) for _, e in outputs]))
     entries = tape.entries
-    places = {(int(entry[1]), entry[2]): k for k, entry in enumerate(entries) if entry[0] == INPUT}
+    input_values = {(int(entry[1]), entry[2]): k for k, entry in enumerate(entries) if entry[0] == INPUT}
     found: dict[int, Dimension] = {}
     for i, group in enumerate(named):
         for k, variable in enumerate(group):
-            dimension, place = _dimension(variable.unit), places.get((i, k))
-            if dimension is not None and place is not None:
-                found[place] = dimension
-    seen: set[int] = set()
+            dimension, value = _dimension(variable.unit), input_values.get((i, k))
+            if dimension is not None and value is not None:
+                found[value] = dimension
+    done: set[int] = set()
     for i, (group, _) in enumerate(outputs):
-        here = _operands(tape, i) - seen
+        new = _operands(tape, i) - done
         given = [
             (value, dimension)
             for value, variable in zip(tape.outputs[i], group, strict=True)
             if (dimension := _dimension(variable.unit)) is not None and entries[value][0] != CONSTANT
         ]
         for largest in (24, 2, 0):
-            solved = _propagate(list(_relations(tape, here, largest)), found, given)
+            solved = _propagate(list(_relations(tape, new, largest)), found, given)
             if solved is not None:
                 found = solved
-                seen |= here
+                done |= new
                 break
-    return tuple(_unit(found.get(places.get((3, k), -1))) for k in range(len(block.parameters)))
+    return tuple(_unit(found.get(input_values.get((3, k), -1))) for k in range(len(block.parameters)))
 
 
 def _operands(tape: Tape, output: int) -> set[int]:
-    """Values of which an output is computed."""
-    wanted = set(tape.outputs[output])
+    """Values from which an output is computed."""
+    found = set(tape.outputs[output])
     for k in range(len(tape.entries) - 1, -1, -1):
         operation, a, b = tape.entries[k]
-        if k in wanted and operation not in (INPUT, CONSTANT):
-            wanted |= {int(a), b}
-    return wanted
+        if k in found and operation not in (INPUT, CONSTANT):
+            found |= {int(a), b}
+    return found
 
 
 def _relations(tape: Tape, values: Iterable[int], largest: int) -> Iterator[Relation]:
-    """What operations say of dimensions, if fractions of numbers up to the largest have none where they multiply."""
+    """Relations of dimensions, if constant factors that are fractions of numbers up to ``largest`` have none."""
     entries = tape.entries
 
     def constant(value: int) -> bool:
@@ -131,7 +130,7 @@ def _relations(tape: Tape, values: Iterable[int], largest: int) -> Iterator[Rela
         elif operation in _DIMENSIONLESS:
             yield ((k, 1),)
         else:
-            # Sines, exponentials and their like.
+            # Sines, exponentials and so on.
             yield ((k, 1),)
             yield ((a, 1),)
 
@@ -139,18 +138,18 @@ def _relations(tape: Tape, values: Iterable[int], largest: int) -> Iterator[Rela
 def _propagate(
     relations: list[Relation], before: Mapping[int, Dimension], given: Iterable[tuple[int, Dimension]]
 ) -> dict[int, Dimension] | None:
-    """What follows from what was known before and what is given; None if that contradicts itself."""
+    """Dimensions that follow from known and given ones; None if they contradict each other."""
     found = dict(before)
     for value, dimension in given:
         if found.setdefault(value, dimension) != dimension:
             return None
-    holding: dict[int, list[Relation]] = {}
+    containing: dict[int, list[Relation]] = {}
     for relation in relations:
         for value, _ in relation:
-            holding.setdefault(value, []).append(relation)
-    waiting = list(relations)
-    while waiting:
-        relation = waiting.pop()
+            containing.setdefault(value, []).append(relation)
+    pending = list(relations)
+    while pending:
+        relation = pending.pop()
         missing = [(value, weight) for value, weight in relation if value not in found and weight]
         if len(missing) > 1:
             continue
@@ -158,14 +157,14 @@ def _propagate(
         if missing:
             value, weight = missing[0]
             found[value] = _quotient(-total, weight)
-            waiting += holding[value]
+            pending += containing[value]
         elif total:
             return None
     return _eliminate(relations, found)
 
 
 def _eliminate(relations: list[Relation], found: dict[int, Dimension]) -> dict[int, Dimension] | None:
-    """What follows from several relations at once, such as a mass from m r and m r²."""
+    """Dimensions that follow from several relations together, such as a mass from m r and m r²."""
     pivots: dict[int, tuple[dict[int, Fraction], Dimension]] = {}
     open_ones = [relation for relation in relations if any(value not in found for value, _ in relation)]
     if len(open_ones) > MAX_RELATIONS:
@@ -195,7 +194,7 @@ def _eliminate(relations: list[Relation], found: dict[int, Dimension]) -> dict[i
 def _row_without(
     row: dict[int, Fraction], right: Dimension, value: int, pivot: tuple[dict[int, Fraction], Dimension]
 ) -> tuple[dict[int, Fraction], Dimension]:
-    """A row from which a value is eliminated by a row in which it has the weight 1."""
+    """Eliminate a value from a row by a pivot row in which it has the weight 1."""
     factor = row.get(value, Fraction(0))
     rest = dict(row)
     for other, weight in pivot[0].items():

@@ -165,7 +165,7 @@ def _gravity_accelerations(robot: Robot, p: Array, places: Sequence[Array]) -> A
     """What gravity alone gives, shape (k, nv); zero where constraints have a share in it."""
     if robot.natural:
         return np.zeros((len(places), robot.coordinates.nv))
-    found = [-np.linalg.solve(place.M, place.pull) for place in StaticModel.of(robot, p, places)]
+    found = [-np.linalg.solve(place.M, place.gravity) for place in StaticModel.of(robot, p, places)]
     return np.array(found, dtype=np.float64)
 
 

@@ -155,7 +155,7 @@ def compare(console: Console, errors: Console, chosen: argparse.Namespace) -> in
             table.add_column(Text(head), no_wrap=head != TABLE_HEAD[-1])
         for row in rows:
             if row.scenario == closed.name:
-                table.add_row(*map(Text, row.words))
+                table.add_row(*map(Text, row.cells))
         console.print(table)
 
     def write(place: Path) -> None:
@@ -168,7 +168,7 @@ def compare(console: Console, errors: Console, chosen: argparse.Namespace) -> in
     console.print(f"{out}: {TABLE}, {PICTURE}", markup=False)
     for name, why in left.items():
         errors.print(f"{name} did not run: {why}", markup=False, soft_wrap=True)
-    failed = sorted({f"{row.runner.bridge} ({row.scenario})" for row in rows if row.said})
+    failed = sorted({f"{row.runner.bridge} ({row.scenario})" for row in rows if row.error})
     if failed:
         errors.print(f"did not run: {', '.join(failed)}", markup=False, soft_wrap=True)
     return STOPPED if failed or left else OK

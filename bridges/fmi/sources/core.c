@@ -1,4 +1,4 @@
-/* The numbers of an instance, checked, and what is computed from them.
+/* The checked numbers of an instance, and quantities computed from them.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
@@ -62,7 +62,7 @@ static core_outcome core_log(core *c, int on, size_t count, const char *const ca
         } else if (strcmp(categories[i], "logStatusDiscard") == 0) {
             which |= CORE_DISCARDS;
         } else {
-            snprintf(c->text, sizeof c->text, "there is no log category %s: there are logStatusError and logStatusDiscard",
+            snprintf(c->text, sizeof c->text, "unknown log category %s: use logStatusError or logStatusDiscard",
                      categories[i]);
             return CORE_REFUSED;
         }
@@ -71,7 +71,7 @@ static core_outcome core_log(core *c, int on, size_t count, const char *const ca
     return CORE_OK;
 }
 
-/* Whether a parameter may have a value; model_limit has one letter for each. */
+/* True if a parameter may have a value; model_limit has one letter per parameter. */
 static int allowed(char limit, double number, const char **what)
 {
     switch (limit) {
@@ -94,7 +94,7 @@ static core_outcome core_set(core *c, uint32_t reference, double number)
 {
     const char *what = "finite";
     if (reference >= MODEL_VARIABLES) {
-        snprintf(c->text, sizeof c->text, "there is no variable with the value reference %lu: the last one is %lu",
+        snprintf(c->text, sizeof c->text, "unknown value reference %lu: the last one is %lu",
                  (unsigned long)reference, (unsigned long)(MODEL_VARIABLES - 1));
         return CORE_REFUSED;
     }
@@ -105,7 +105,7 @@ static core_outcome core_set(core *c, uint32_t reference, double number)
     }
     if (reference >= FIRST_STATE && c->data.mode == CORE_RUNNING) {
         snprintf(c->text, sizeof c->text,
-                 "%s is a state: after initialization it goes by the equations of motion, and cannot be set as a variable",
+                 "%s is a state, which cannot be set as a variable after initialization",
                  model_name[reference]);
         return CORE_REFUSED;
     }
@@ -157,7 +157,7 @@ static core_outcome core_get(core *c, uint32_t reference, double *number)
 {
     core_outcome outcome = CORE_OK;
     if (reference >= MODEL_VARIABLES) {
-        snprintf(c->text, sizeof c->text, "there is no variable with the value reference %lu: the last one is %lu",
+        snprintf(c->text, sizeof c->text, "unknown value reference %lu: the last one is %lu",
                  (unsigned long)reference, (unsigned long)(MODEL_VARIABLES - 1));
         return CORE_REFUSED;
     }
@@ -186,7 +186,7 @@ static core_outcome all_states(core *c, size_t count)
     if (count == MODEL_STATES) {
         return CORE_OK;
     }
-    snprintf(c->text, sizeof c->text, "there are %lu continuous states, not %lu", (unsigned long)MODEL_STATES,
+    snprintf(c->text, sizeof c->text, "the number of continuous states is %lu, got %lu", (unsigned long)MODEL_STATES,
              (unsigned long)count);
     return CORE_REFUSED;
 }
@@ -252,12 +252,12 @@ static core_outcome core_advance(core *c, double time, double span)
 {
     const double now = c->data.value[0];
     if (!isfinite(time) || !isfinite(span) || span < 0.0) {
-        snprintf(c->text, sizeof c->text, "a step must begin at a finite time and not go back, got %g s and %g s", time,
+        snprintf(c->text, sizeof c->text, "a step must start at a finite time and not be negative, got %g s and %g s", time,
                  span);
         return CORE_REFUSED;
     }
     if (fabs(time - now) > 1e-9 * (span + fabs(now))) {
-        snprintf(c->text, sizeof c->text, "a step must begin where the last one ended, at t = %.17g s, got %.17g s", now,
+        snprintf(c->text, sizeof c->text, "a step must start where the last one ended, at t = %.17g s, got %.17g s", now,
                  time);
         return CORE_REFUSED;
     }
@@ -266,7 +266,7 @@ static core_outcome core_advance(core *c, double time, double span)
         const double count = fmax(1.0, ceil(span / MODEL_STEP - 1e-9));
         const double h = span / count;
         if (count > 1e9) {
-            snprintf(c->text, sizeof c->text, "a step of %g s would take %g steps of %g s inside, and at most 1e9 are taken",
+            snprintf(c->text, sizeof c->text, "a step of %g s requires %g internal steps of %g s, but at most 1e9 are allowed",
                      span, count, MODEL_STEP);
             return CORE_REFUSED;
         }

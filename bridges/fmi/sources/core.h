@@ -1,4 +1,4 @@
-/* What every version of FMI needs: the numbers of an instance, checked, and what is computed from them.
+/* Common to all versions of FMI: the checked numbers of an instance, and quantities computed from them.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CORE_H
@@ -11,11 +11,11 @@
 
 #define CORE_TEXT 1024
 
-/* Categories of messages, one bit each. Errors are told unless they are turned off, all else if it is turned on. */
+/* Categories of messages, one bit each. Errors are logged unless turned off, all others if turned on. */
 #define CORE_ERRORS 1
 #define CORE_DISCARDS 2
 
-/* REFUSED: what was asked for is not allowed. UNDEFINED: the equations have no value here. */
+/* REFUSED: the call is not allowed. UNDEFINED: the equations have no value at this point. */
 typedef enum { CORE_OK, CORE_REFUSED, CORE_UNDEFINED } core_outcome;
 
 typedef enum { CORE_INSTANTIATED, CORE_INITIALIZING, CORE_RUNNING, CORE_TERMINATED } core_mode;
@@ -25,11 +25,11 @@ typedef enum { CORE_INSTANTIATED, CORE_INITIALIZING, CORE_RUNNING, CORE_TERMINAT
 #define RUNNING (1 << CORE_RUNNING)
 #define ANYTIME (BEFORE | RUNNING | 1 << CORE_TERMINATED)
 
-/* Everything that changes; a copy of it is the state of the FMU. */
+/* All data that changes; a copy of it is the state of the FMU. */
 typedef struct {
     /* by value reference: time, inputs, parameters, states, derivatives, outputs */
     double value[MODEL_VARIABLES];
-    /* of the pivots at the start of the last step: themselves, and the largest so far */
+    /* pivots at the start of the last step, and their largest values so far */
     double before[MODEL_PIVOTS_ROOM];
     double largest[MODEL_PIVOTS_ROOM];
     int32_t mode;
@@ -42,18 +42,18 @@ typedef struct {
     double work[MODEL_WORK];
     double slope[4][MODEL_STATES_ROOM];
     double stage[MODEL_STATES_ROOM];
-    char text[CORE_TEXT]; /* why the last call failed */
-    int logged;           /* categories of messages that are wanted */
+    char text[CORE_TEXT]; /* reason why the last call failed */
+    int logged;           /* categories of messages that are turned on */
 } core;
 
-/* All values as they are at the start. */
+/* Sets all values to their start values. */
 static void core_reset(core *c);
 
-/* Whether a call is allowed now, in one of these modes; and the same for one that leads to another mode. */
+/* Checks that a call is allowed in the present mode; and the same for one that leads to another mode. */
 static core_outcome core_require(core *c, const char *call, int modes);
 static core_outcome core_change(core *c, const char *call, int modes, core_mode mode);
 
-/* CORE_REFUSED, for this reason. */
+/* Returns CORE_REFUSED with this reason. */
 static core_outcome core_refuse(core *c, const char *text);
 
 /* Turns categories of messages on or off, all of them if `count` is zero. */
@@ -63,21 +63,21 @@ static core_outcome core_set(core *c, uint32_t reference, double number);
 static core_outcome core_get(core *c, uint32_t reference, double *number);
 static core_outcome core_set_time(core *c, double time);
 
-/* The state x = (q, v) and its derivative, `count` numbers each, which must be all of them. */
+/* The state x = (q, v) and its derivative, with `count` numbers each, which must be their full size. */
 static core_outcome core_set_states(core *c, const double *states, size_t count);
 static core_outcome core_get_states(core *c, double *states, size_t count);
 static core_outcome core_get_derivatives(core *c, double *derivatives, size_t count);
 
-/* From `time` on by `span`, in equal steps of the classical Runge-Kutta method none of which is longer than
-   MODEL_STEP. Where a step fails, time and state stay at its start. */
+/* Advances from `time` by `span` in equal steps of the classical Runge-Kutta method, none longer than MODEL_STEP.
+   If a step fails, time and state stay at its start. */
 static core_outcome core_advance(core *c, double time, double span);
 
-/* All that changes, kept in memory; it is taken from the system where `*state` is NULL. */
+/* Copies of the changing data in memory, which is allocated if `*state` is NULL. */
 static core_outcome core_save(core *c, void **state);
 static core_outcome core_restore(core *c, const void *state);
 static void core_drop(void **state);
 
-/* The same as bytes, which only an FMU with the same token takes. */
+/* The same as bytes, which only an FMU with the same token accepts. */
 #define CORE_BYTES (sizeof(core_data) + sizeof(MODEL_TOKEN))
 static core_outcome core_write(core *c, const void *state, unsigned char *bytes, size_t count);
 static core_outcome core_read(core *c, const unsigned char *bytes, size_t count, void **state);

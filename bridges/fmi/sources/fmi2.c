@@ -18,7 +18,7 @@ typedef struct {
     char name[1];
 } instance;
 
-/* A logger takes its text as a format, in which % and # mean something. */
+/* A logger interprets its text as a format, in which % and # are special. */
 static void tell(fmi2CallbackLogger logger, fmi2ComponentEnvironment environment, fmi2String name, fmi2Status status,
                  const char *text)
 {
@@ -50,7 +50,7 @@ static fmi2Status finish(instance *c, core_outcome outcome)
     if (outcome == CORE_OK) {
         return fmi2OK;
     }
-    /* In co-simulation there is no smaller step to be tried with what a getter returns. */
+    /* In co-simulation the importer cannot try a smaller step after a getter. */
     return fail(c, outcome == CORE_UNDEFINED && c->type == fmi2ModelExchange ? fmi2Discard : fmi2Error);
 }
 
@@ -84,7 +84,7 @@ EXPORTED fmi2Component NAMED(fmi2Instantiate)(fmi2String name, fmi2Type type, fm
     (void)resources;
     (void)visible;
     if (!guid || strcmp(guid, MODEL_TOKEN) != 0) {
-        tell(logger, environment, called, fmi2Error, "the GUID is not that of this binary, which is " MODEL_TOKEN);
+        tell(logger, environment, called, fmi2Error, "the GUID does not match that of this binary, " MODEL_TOKEN);
         return NULL;
     }
     if (type == fmi2ModelExchange && !MODEL_EXCHANGE) {
@@ -93,7 +93,7 @@ EXPORTED fmi2Component NAMED(fmi2Instantiate)(fmi2String name, fmi2Type type, fm
     }
     c = calloc(1, sizeof *c + strlen(called));
     if (!c) {
-        tell(logger, environment, called, fmi2Error, "there is no memory for another instance");
+        tell(logger, environment, called, fmi2Error, "out of memory for another instance");
         return NULL;
     }
     strcpy(c->name, called);
@@ -113,7 +113,7 @@ EXPORTED fmi2Status NAMED(fmi2SetDebugLogging)(fmi2Component c, fmi2Boolean on, 
     instance *const it = c;
     const fmi2Status status = require(it, "fmi2SetDebugLogging", ANYTIME);
     if (on && count) {
-        /* Here categories are all that are wanted; in FMI 3.0 they are wanted as well. */
+        /* In FMI 2.0 these categories replace those turned on before; in FMI 3.0 they are added. */
         it->core.logged &= CORE_ERRORS;
     }
     return status == fmi2OK ? finish(it, core_log(&it->core, on, count, categories)) : status;

@@ -1,4 +1,4 @@
-/* The types of FMI 2.0 and how its functions are exported, as the standard has them.
+/* The types of FMI 2.0 and the export of its functions, as the standard defines them.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FMI2_API_H
@@ -8,9 +8,8 @@
 
 #include "model.h"
 
-/* As the standard has it: in sources all names begin with the model's, so that several FMUs can be linked together.
-   Whoever makes a library that is loaded defines FMI2_OVERRIDE_FUNCTION_PREFIX, and they do not; CMake says by itself
-   that it makes one (MODEL_LOADED). */
+/* As the standard requires, in sources all names start with the model's, so that several FMUs can be linked together.
+   FMI2_OVERRIDE_FUNCTION_PREFIX removes this prefix for a shared library; CMake does so by itself (MODEL_LOADED). */
 #define FMI2_JOIN(prefix, name) prefix##name
 #define FMI2_JOINED(prefix, name) FMI2_JOIN(prefix, name)
 #ifndef FMI2_FUNCTION_PREFIX

@@ -1,8 +1,8 @@
-/* The functions of FMI 2.0 that move an instance in time; part of fmi2.c.
+/* The functions of FMI 2.0 that advance an instance in time; part of fmi2.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 
-/* Model exchange. There are no events: nothing changes at once. */
+/* Model exchange, without events. */
 
 EXPORTED fmi2Status NAMED(fmi2EnterEventMode)(fmi2Component c) { return require(c, "fmi2EnterEventMode", RUNNING); }
 
@@ -72,7 +72,7 @@ EXPORTED fmi2Status NAMED(fmi2SetRealInputDerivatives)(fmi2Component c, const fm
                                                        const fmi2Real values[])
 {
     (void)references, (void)count, (void)orders, (void)values;
-    return refuse(c, "inputs are held over a step: this FMU takes no derivatives of them");
+    return refuse(c, "inputs are constant over a step: this FMU has no input derivatives");
 }
 
 EXPORTED fmi2Status NAMED(fmi2GetRealOutputDerivatives)(fmi2Component c, const fmi2ValueReference references[],
@@ -92,7 +92,7 @@ EXPORTED fmi2Status NAMED(fmi2DoStep)(fmi2Component c, fmi2Real time, fmi2Real s
 
 EXPORTED fmi2Status NAMED(fmi2CancelStep)(fmi2Component c)
 {
-    return refuse(c, "no step is ever pending, so that none can be cancelled");
+    return refuse(c, "no step is ever pending, so there is nothing to cancel");
 }
 
 EXPORTED fmi2Status NAMED(fmi2GetStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value)
@@ -104,7 +104,7 @@ EXPORTED fmi2Status NAMED(fmi2GetStatus)(fmi2Component c, const fmi2StatusKind k
 EXPORTED fmi2Status NAMED(fmi2GetRealStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value)
 {
     if (kind != fmi2LastSuccessfulTime) {
-        return refuse(c, "the only number among the status values is fmi2LastSuccessfulTime");
+        return refuse(c, "the only real status value is fmi2LastSuccessfulTime");
     }
     *value = ((instance *)c)->core.data.value[0];
     return fmi2OK;
@@ -113,13 +113,13 @@ EXPORTED fmi2Status NAMED(fmi2GetRealStatus)(fmi2Component c, const fmi2StatusKi
 EXPORTED fmi2Status NAMED(fmi2GetIntegerStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value)
 {
     (void)kind, (void)value;
-    return refuse(c, "there are no whole numbers among the status values");
+    return refuse(c, "there are no integer status values");
 }
 
 EXPORTED fmi2Status NAMED(fmi2GetBooleanStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value)
 {
     if (kind != fmi2Terminated) {
-        return refuse(c, "the only truth value among the status values is fmi2Terminated");
+        return refuse(c, "the only Boolean status value is fmi2Terminated");
     }
     *value = fmi2False;
     return fmi2OK;

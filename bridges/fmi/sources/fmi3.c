@@ -14,7 +14,7 @@ typedef struct {
     core core; /* first: an instance is its core */
     fmi3LogMessageCallback log;
     fmi3InstanceEnvironment environment;
-    bool exchanged; /* whether it was made for model exchange */
+    bool exchanged; /* true for model exchange */
 } instance;
 
 static void tell(fmi3LogMessageCallback log, fmi3InstanceEnvironment environment, fmi3Status status, const char *text)
@@ -37,7 +37,7 @@ static fmi3Status finish(instance *c, core_outcome outcome)
     if (outcome == CORE_OK) {
         return fmi3OK;
     }
-    /* In co-simulation there is no smaller step to be tried with what a getter returns. */
+    /* In co-simulation the importer cannot try a smaller step after a getter. */
     return fail(c, outcome == CORE_UNDEFINED && c->exchanged ? fmi3Discard : fmi3Error);
 }
 
@@ -61,7 +61,7 @@ static fmi3Instance make(fmi3String token, bool exchanged, fmi3Boolean logging, 
 {
     instance *c;
     if (!token || strcmp(token, MODEL_TOKEN) != 0) {
-        tell(log, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
+        tell(log, environment, fmi3Error, "the instantiation token does not match that of this binary, " MODEL_TOKEN);
         return NULL;
     }
     if (exchanged && !MODEL_EXCHANGE) {
@@ -70,7 +70,7 @@ static fmi3Instance make(fmi3String token, bool exchanged, fmi3Boolean logging, 
     }
     c = calloc(1, sizeof *c);
     if (!c) {
-        tell(log, environment, fmi3Error, "there is no memory for another instance");
+        tell(log, environment, fmi3Error, "out of memory for another instance");
         return NULL;
     }
     c->log = log;
@@ -159,7 +159,7 @@ EXPORTED fmi3Status NAMED(fmi3GetFloat64)(fmi3Instance c, const fmi3ValueReferen
 {
     instance *const it = c;
     if (value_count != count) {
-        return refuse(it, "every variable is one number: there must be as many values as value references");
+        return refuse(it, "all variables are scalars: there must be as many values as value references");
     }
     for (size_t i = 0; i < count; ++i) {
         const core_outcome outcome = core_get(&it->core, references[i], &values[i]);
@@ -176,7 +176,7 @@ EXPORTED fmi3Status NAMED(fmi3SetFloat64)(fmi3Instance c, const fmi3ValueReferen
     instance *const it = c;
     fmi3Status status = require(it, "fmi3SetFloat64", BEFORE | RUNNING);
     if (value_count != count) {
-        return refuse(it, "every variable is one number: there must be as many values as value references");
+        return refuse(it, "all variables are scalars: there must be as many values as value references");
     }
     for (size_t i = 0; i < count && status == fmi3OK; ++i) {
         status = finish(it, core_set(&it->core, references[i], values[i]));

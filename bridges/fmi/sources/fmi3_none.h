@@ -1,4 +1,4 @@
-/* The functions of FMI 3.0 for what this FMU does not have; part of fmi3.c.
+/* The functions of FMI 3.0 for features that this FMU does not have; part of fmi3.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 
@@ -145,7 +145,7 @@ EXPORTED fmi3Status NAMED(fmi3GetAdjointDerivative)(fmi3Instance c, const fmi3Va
     return refuse(c, "this FMU has no adjoint derivatives");
 }
 
-/* What depends on the number of a variable's elements, which is always one. */
+/* Functions that depend on the number of a variable's elements, which is always one. */
 
 EXPORTED fmi3Status NAMED(fmi3GetNumberOfVariableDependencies)(fmi3Instance c, fmi3ValueReference reference,
                                                                size_t *count)

@@ -1,8 +1,8 @@
-/* The functions of FMI 3.0 that move an instance in time; part of fmi3.c.
+/* The functions of FMI 3.0 that advance an instance in time; part of fmi3.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 
-/* There are no events: nothing changes at once. */
+/* There are no events. */
 
 EXPORTED fmi3Status NAMED(fmi3UpdateDiscreteStates)(fmi3Instance c, fmi3Boolean *update, fmi3Boolean *terminate,
                                                     fmi3Boolean *nominals, fmi3Boolean *values, fmi3Boolean *defined,

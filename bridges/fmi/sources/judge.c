@@ -1,4 +1,4 @@
-/* Whether numbers mean anything: are they finite, and are rows independent of each other? Part of core.c.
+/* Checks that numbers are finite and rows are independent of each other. Part of core.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
@@ -18,7 +18,7 @@ static core_outcome all_finite(core *c, double time, const double *numbers, size
     return CORE_OK;
 }
 
-/* Behind a row that vanishes a factorization goes on with 0/0: what the first bad pivot is decides. */
+/* After a row that vanishes, a factorization continues with 0/0: the first bad pivot decides. */
 static core_outcome judge_pivots(core *c, double time)
 {
     for (int i = 0; i < MODEL_PIVOTS; ++i) {
@@ -44,8 +44,8 @@ static core_outcome judge_pivots(core *c, double time)
     return CORE_OK;
 }
 
-/* A fixed step jumps across a singular position. A pivot that is small and falls is therefore thought on by a step; of
-   a natural row it is the root that falls linearly, or at the end of a mechanism's reach the pivot itself. */
+/* A fixed step can jump across a singular position. A small and falling pivot is therefore extrapolated by one step;
+   for a natural row its square root falls linearly, or at the end of a mechanism's reach the pivot itself. */
 static core_outcome watch_pivots(core *c, double time)
 {
     for (int i = 0; i < MODEL_PIVOTS; ++i) {

@@ -1,4 +1,4 @@
-/* All that changes, kept for later: in memory, and as bytes. Part of core.c.
+/* Saved states: in memory, and as bytes. Part of core.c.
 
    Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
@@ -13,7 +13,7 @@ static core_outcome keep(core *c, const core_data *data, void **state)
         *state = malloc(sizeof *data);
     }
     if (!*state) {
-        return core_refuse(c, "there is no memory for a state of the FMU");
+        return core_refuse(c, "out of memory for a state of the FMU");
     }
     memcpy(*state, data, sizeof *data);
     return CORE_OK;
@@ -24,7 +24,7 @@ static core_outcome core_save(core *c, void **state) { return keep(c, &c->data, 
 static core_outcome core_restore(core *c, const void *state)
 {
     if (!state) {
-        return core_refuse(c, "there is no state of the FMU to be set");
+        return core_refuse(c, "no state of the FMU was given");
     }
     memcpy(&c->data, state, sizeof c->data);
     return CORE_OK;
@@ -41,7 +41,7 @@ static void core_drop(void **state)
 static core_outcome core_write(core *c, const void *state, unsigned char *bytes, size_t count)
 {
     if (!state || count < CORE_BYTES) {
-        snprintf(c->text, sizeof c->text, "to write a state of the FMU takes a state, and room for %lu bytes, not %lu",
+        snprintf(c->text, sizeof c->text, "writing a state of the FMU requires a state and a buffer of %lu bytes, got %lu bytes",
                  (unsigned long)CORE_BYTES, (unsigned long)count);
         return CORE_REFUSED;
     }
@@ -59,9 +59,9 @@ static core_outcome core_read(core *c, const unsigned char *bytes, size_t count,
         return CORE_REFUSED;
     }
     memcpy(&data, bytes + sizeof(MODEL_TOKEN), sizeof data);
-    /* Whatever else has come to harm is a number; this one is a place in a table. */
+    /* The mode is the only datum that is an index of a table. */
     if (data.mode < CORE_INSTANTIATED || data.mode > CORE_TERMINATED) {
-        return core_refuse(c, "these bytes are a state of this FMU that has come to harm");
+        return core_refuse(c, "these bytes are a corrupted state of this FMU");
     }
     return keep(c, &data, state);
 }

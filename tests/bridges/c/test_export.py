@@ -125,7 +125,7 @@ def test_inputs_are_cut_to_the_limits_if_asked_and_told(tmp_path: Path) -> None:
     assert list((ctypes.c_double * 3).in_dll(law.library, "law_effort_limits")) == effort.tolist()
     for name in ("law.h", "README.md"):
         said = (law.written.folder / name).read_text(encoding="utf-8")
-        assert re.search("nothing here cuts the inputs to them", said, re.IGNORECASE)
+        assert re.search("a tick does not apply them", said, re.IGNORECASE)
     (tmp_path / "cut").mkdir()
     u, status = CompiledLaw.of(controller, tmp_path / "cut", saturate=True)(t, q, v, p)
     np.testing.assert_array_equal(u, np.clip(free, -effort, effort))

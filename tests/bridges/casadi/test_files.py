@@ -200,7 +200,7 @@ def with_expressions(change: Callable[[dict[str, Any]], None]) -> str:
 
 WRONG: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "empty": (lambda: "", "not the file of a law, or it is damaged"),
-    "a picture": (lambda: b"\x89PNG\r\n", "byte 0 is no text"),
+    "a picture": (lambda: b"\x89PNG\r\n", "byte 0 is not UTF-8 text"),
     "another file": (lambda: '{"format": "erugin motion"}', "it is not the file of a law"),
     "a list": (lambda: "[1, 2]", "it is not the file of a law"),
     "cut off": (lambda: export(law())[:900], "or it is damaged"),
@@ -212,11 +212,11 @@ WRONG: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "of another version": (lambda: changed(version=2), "version 2, and this version of Erugin reads 1"),
     "a digit changed": (lambda: export(law()).replace('"tolerance":0.0', '"tolerance":0.5'), "SHA-256"),
     "NaN": (lambda: export(law()).replace('"tolerance":0.0', '"tolerance":NaN'), "NaN is not JSON"),
-    "a tolerance": (lambda: changed(tolerance="none"), "tolerance should be a finite number, got 'none'"),
+    "a tolerance": (lambda: changed(tolerance="none"), "tolerance must be a finite number, got 'none'"),
     "names": (lambda: changed(coordinates=[["q1", "rad"]]), "its expressions have sizes"),
     "pairs": (lambda: changed(coordinates=[["q1"], ["q2"]]), "it is damaged"),
     "no parameters": (lambda: changed(parameters=[]), "its expressions have sizes"),
-    "a parameter": (lambda: changed(parameters=[5]), "a parameter should be an object, got 5"),
+    "a parameter": (lambda: changed(parameters=[5]), "a parameter must be an object, got 5"),
     "a range": (
         lambda: changed(parameters=[{"name": "m", "nominal": 1.0, "range": "SMALL"}]),
         "it is damaged: 'SMALL'",
@@ -225,28 +225,28 @@ WRONG: dict[str, tuple[Callable[[], str | bytes], str]] = {
         lambda: sealed({**body(), "parameters": [{**e, "nominal": -1.0} for e in body()["parameters"]]}),
         "it is damaged: parameter 'l1' must be greater than zero",
     ),
-    "a force that is neither": (lambda: changed(applies_force=1), "applies_force should be true or false, got 1"),
-    "a matrix of no size": (lambda: changed(linearizations=[["y", -2]]), "the order of a matrix should be a whole"),
+    "a force that is neither": (lambda: changed(applies_force=1), "applies_force must be true or false, got 1"),
+    "a matrix of no size": (lambda: changed(linearizations=[["y", -2]]), "the order of a matrix must be an integer"),
     "a row too many": (lambda: changed(rows=["y"]), "its expressions have sizes"),
     "an unknown operation": (
         lambda: with_expressions(lambda e: e["steps"].append(["import", 0, 0])),
-        r"step \d+ is none that is known here: \['import', 0, 0\]",
+        r"step \d+ is unknown: \['import', 0, 0\]",
     ),
     "a step ahead": (
         lambda: with_expressions(lambda e: e["steps"].insert(0, ["sin", 0, 0])),
-        "an operand should be a whole number from 0 to -1, got 0",
+        "an operand must be an integer from 0 to -1, got 0",
     ),
     "an input that is not there": (
         lambda: with_expressions(lambda e: e["steps"].append(["in", 5, 0])),
-        "the number of an input should be a whole number from 0 to 4, got 5",
+        "the number of an input must be an integer from 0 to 4, got 5",
     ),
     "no such place": (lambda: with_expressions(lambda e: e["steps"].append(["in", 1, 2])), "from 0 to 1, got 2"),
     "a value below zero": (lambda: with_expressions(lambda e: e["outputs"][0].append(-1)), "got -1"),
     "truth for a number": (
         lambda: with_expressions(lambda e: e["steps"].append(["number", True])),
-        "a constant should be a number, got True",
+        "a constant must be a number, got True",
     ),
-    "steps that are none": (lambda: changed(expressions={"inputs": [], "steps": 5, "outputs": []}), "steps should be"),
+    "steps that are none": (lambda: changed(expressions={"inputs": [], "steps": 5, "outputs": []}), "steps must be"),
 }
 
 
@@ -291,11 +291,19 @@ def renamed(names: tuple[str, str], units: tuple[str, str] = ("rad", "rad")) -> 
 @pytest.mark.parametrize(
     ("robot", "names", "said"),
     [
-        (three_link_arm, {}, "not there: q3"),
-        (lambda: planar_manipulator([Link.point_mass(1.0, 1.0)]), {}, "has coordinates that the robot has not: q2"),
-        (lambda: renamed(("a", "b")), {}, r"not there: a, b.*The robot's: a, b.*those of the law in the file: q1, q2"),
+        (three_link_arm, {}, "missing: q3"),
+        (
+            lambda: planar_manipulator([Link.point_mass(1.0, 1.0)]),
+            {},
+            "has coordinates that the robot does not have: q2",
+        ),
+        (lambda: renamed(("a", "b")), {}, r"missing: a, b.*The robot's: a, b.*those of the law in the file: q1, q2"),
         (lambda: renamed(("a", "q2")), {"b": "q1"}, "unknown name of .* in names= 'b'"),
-        (lambda: renamed(("q1", "q2"), ("m", "rad")), {}, r"units of coordinates disagree: q1 \(m here, rad in the"),
+        (
+            lambda: renamed(("q1", "q2"), ("m", "rad")),
+            {},
+            r"units of coordinates disagree: q1 \(m in the robot, rad in the",
+        ),
     ],
     ids=["more joints", "fewer joints", "others", "no such name", "other units"],
 )
@@ -318,11 +326,11 @@ def test_names_that_differ_can_be_given(tmp_path: Path) -> None:
 def test_what_is_no_law_is_refused() -> None:
     robot = two_link_arm()
     held = SampleAndHold(law(), period=0.01)
-    with pytest.raises(BridgeError, match=r"SampleAndHold has no symbolic law.*the law inside a wrapper"):
+    with pytest.raises(BridgeError, match=r"SampleAndHold has no symbolic law.*the controller inside a wrapper"):
         export(held)
-    with pytest.raises(BridgeError, match=r"got Robot: functions\(robot\) and functions\(program\) make CasADi"):
+    with pytest.raises(BridgeError, match=r"got Robot: functions\(robot\) and functions\(program\) return CasADi"):
         export(robot, "robot.json")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="a law drives a Robot, got str"):
+    with pytest.raises(ModelError, match="robot must be a Robot, got str"):
         load("law.json", "robot")  # type: ignore[arg-type]
     for error in (BridgeError, ModelError):
         assert issubclass(error, EruginError)

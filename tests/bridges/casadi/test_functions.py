@@ -82,9 +82,9 @@ def test_own_expressions_come_along_and_are_checked() -> None:
     assert float(found["power"].call([0.0, [0, 0], [2.0, 3.0], [5.0, 7.0]])[0]) == 31.0
     with pytest.raises(ModelError, match="foreign"):
         functions(robot, expressions={"x": ca.SX.sym("foreign")})
-    with pytest.raises(ModelError, match="there is a function 'bias'"):
+    with pytest.raises(ModelError, match="already has a function 'bias'"):
         functions(robot, expressions={"bias": robot.q[0]})
-    with pytest.raises(BridgeError, match="takes a Robot, a Program or a Controller from here, got str"):
+    with pytest.raises(BridgeError, match="must be a Robot, a Program or a Controller, got str"):
         functions("robot")  # type: ignore[arg-type]
 
 

@@ -32,13 +32,13 @@ BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 def test_the_two_link_arm_moves_alike_in_every_program(bridge: str) -> None:
     closed = build_case(BY_NAME[CASE_NAMES[0]], 0.4)
     (row,) = compare_bridges([closed], bridges=[bridge])
-    assert row.said == ""
+    assert row.error == ""
     assert len(row.t) == 401
     if bridge in FIRST_ORDER:
         assert 1e-6 < row.coordinates < 1e-3
     else:
         assert row.coordinates < TOLERANCES.get(bridge, 1e-11)
-    assert row.apart.max() <= 2.0 * row.coordinates + 1e-15
+    assert row.distance.max() <= 2.0 * row.coordinates + 1e-15
 
 
 @pytest.mark.slow
@@ -81,14 +81,14 @@ def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pyte
 def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "find_compiler", lambda: "no C compiler was found")
     rows = compare_bridges([build_case(BY_NAME[CASE_NAMES[0]], 0.02)], bridges=["c", "casadi"])
-    assert [row.said for row in rows] == ["the C text cannot be compiled: no C compiler was found", ""]
+    assert [row.error for row in rows] == ["the C sources cannot be compiled: no C compiler was found", ""]
     assert np.isnan(rows[0].coordinates)
     assert rows[1].coordinates == 0.0
-    assert "| did not run: the C text cannot be compiled: no C compiler was found |" in compare.markdown(rows)
+    assert "| did not run: the C sources cannot be compiled: no C compiler was found |" in compare.markdown(rows)
 
 
 def test_a_motion_without_one_law_is_refused() -> None:
-    with pytest.raises(BridgeError, match="is not driven by one law"):
+    with pytest.raises(BridgeError, match="is not driven by a single controller"):
         build_case(BY_NAME["exoskeleton-steps"])
 
 

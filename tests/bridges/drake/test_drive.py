@@ -103,7 +103,7 @@ def test_each_context_has_a_memory_of_its_own() -> None:
 
 
 def test_a_law_that_remembers_needs_a_period() -> None:
-    with pytest.raises(BridgeError, match=r"AdaptiveProgramController remembers .* pass period="):
+    with pytest.raises(BridgeError, match=r"AdaptiveProgramController has a memory .* pass period="):
         drake.drive(adaptive())
     with pytest.raises(BridgeError, match="holds its output"):
         drake.drive(Shaken(chain()), hold=True)
@@ -114,10 +114,10 @@ def test_a_law_drives_a_plant_through_either_port(port: str) -> None:
     robot = chain(3, absolute=True)
     law, plant = tracking(robot), drake.export(robot)
     system = drake.drive(law, plant)
-    simulator = begun(joined(system, plant, port), plant, system.states.there(*start(robot)), 0.02)
+    simulator = begun(joined(system, plant, port), plant, system.states.to_model(*start(robot)), 0.02)
     simulator.AdvanceTo(0.1)
     here = true_motion(robot, law, 0.1, 0.02)
-    there = np.concatenate(system.states.there(here.q[-1], here.v[-1]))
+    there = np.concatenate(system.states.to_model(here.q[-1], here.v[-1]))
     np.testing.assert_allclose(reached(simulator, plant), there, atol=1e-8)
     own = of_law(simulator, system)
     assert told(system, own, "status")[0] == Status.OK
@@ -151,8 +151,10 @@ def test_a_force_that_no_actuator_gives_is_named() -> None:
     robot = floating()
     plant = drake.export(robot)
     system = drake.drive(Shaken(robot), plant)
-    simulator = begun(joined(system, plant), plant, system.states.there(*start(robot)), 0.01)
-    with pytest.raises(BridgeError, match=r"no actuator of the plant drives: free .*Connect 'generalized_force'"):
+    simulator = begun(joined(system, plant), plant, system.states.to_model(*start(robot)), 0.01)
+    with pytest.raises(
+        BridgeError, match=r"joints without an actuator in the plant: free .*Connect 'generalized_force'"
+    ):
         simulator.AdvanceTo(0.1)
 
 
@@ -194,7 +196,7 @@ def test_a_law_that_remembers_nothing_before_its_first_sample_has_a_memory_for_e
     """Wrappers begin with None; a Context that has seen no sample is not to see those of another."""
     law = Delay(tracking(chain()), 0.02)
     assert law.memory is None
-    with pytest.raises(BridgeError, match=r"Delay remembers .* pass period="):
+    with pytest.raises(BridgeError, match=r"Delay has a memory .* pass period="):
         drake.drive(law)
     plant = drake.export(law.robot)
     system = drake.drive(law, plant, period=0.01)
@@ -209,12 +211,12 @@ def test_a_law_that_remembers_nothing_before_its_first_sample_has_a_memory_for_e
 
 
 def test_what_is_no_law_and_what_is_no_plant_are_refused() -> None:
-    with pytest.raises(BridgeError, match="a Controller drives a plant, got Robot") as said:
+    with pytest.raises(BridgeError, match="expected a Controller, got Robot") as said:
         drake.drive(chain())  # type: ignore[arg-type]
     assert len(str(said.value)) < 400
-    with pytest.raises(BridgeError, match=r"a MultibodyPlant is needed, got 'panda\.urdf'"):
+    with pytest.raises(BridgeError, match=r"expected a MultibodyPlant, got 'panda\.urdf'"):
         drake.drive(tracking(chain()), "panda.urdf")
-    with pytest.raises(BridgeError, match=r"a Robot is handed on as bodies, got .*Shaken"):
+    with pytest.raises(BridgeError, match=r"expected a Robot, got .*Shaken"):
         drake.export(Shaken(chain()))  # type: ignore[arg-type]
 
 
@@ -353,7 +355,7 @@ def test_a_motion_that_diverges_ends_with_its_log() -> None:
 
 def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
     robot = chain()
-    with pytest.raises(BridgeError, match=r"no integrator 'rk9'.*runge_kutta5"):
+    with pytest.raises(BridgeError, match=r"integrator must be one of .*runge_kutta5.*got 'rk9'"):
         drake.simulate(robot, None, *start(robot), 0.1, step=0.01, integrator="rk9")  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match="accuracy=None"):
         drake.simulate(robot, None, *start(robot), 0.1, step=0.01, integrator="explicit_euler", accuracy=1e-6)
@@ -364,14 +366,14 @@ def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
     [
         ({"time_step": -1.0}, "time_step must not be negative"),
         ({"time_step": -1e-12}, "time_step must not be negative"),
-        ({"time_step": 1e-17}, "steps of Drake in one interval of 0.01 s are more than 1,000,000"),
+        ({"time_step": 1e-17}, "steps of Drake between two samples 0.01 s apart exceed the limit of 1,000,000"),
         ({"time_step": 1e-300}, "more than float64 can count"),
-        ({"substeps": 10**9}, "1,000,000,000 steps of Drake in one interval"),
-        ({"accuracy": 1e-17}, "accuracy must be at least 1e-13, below which lies rounding"),
+        ({"substeps": 10**9}, "1,000,000,000 steps of Drake between two samples"),
+        ({"accuracy": 1e-17}, "accuracy must be at least 1e-13, the level of rounding"),
         ({"accuracy": -1.0}, "accuracy must be greater than zero"),
         ({"t0": np.nan}, "t0 must be finite"),
         ({"step": -0.1}, "step must be greater than zero"),
-        ({"integrator": "cenic"}, "Drake refuses the integrator 'cenic' for this plant"),
+        ({"integrator": "cenic"}, "Drake rejects the integrator 'cenic' for this plant"),
     ],
 )
 def test_a_number_that_would_end_the_process_or_never_end_is_refused(wrong: dict[str, Any], said: str) -> None:
@@ -389,13 +391,13 @@ def test_a_plant_is_not_made_with_a_time_step_that_drake_asserts_against(time_st
 
 @pytest.mark.parametrize("mass", [1e-320, 1e300])
 def test_bodies_that_drake_refuses_are_told_with_the_robot(mass: float) -> None:
-    with pytest.raises(BridgeError, match=f"Drake refuses the bodies of {chain().name}"):
+    with pytest.raises(BridgeError, match=f"Drake rejects the bodies of {chain().name}"):
         drake.export(chain(), p={"m1": mass})
 
 
 def test_an_assertion_of_drake_becomes_an_error_of_this_library() -> None:
     multibody: Any = importlib.import_module("pydrake.multibody.plant")
-    with pytest.raises(BridgeError, match=r"Drake refuses a plant: .*time_step >= 0"), drake_errors("a plant"):
+    with pytest.raises(BridgeError, match=r"Drake rejects a plant: .*time_step >= 0"), drake_errors("a plant"):
         multibody.MultibodyPlant(-1.0)
 
 

@@ -213,7 +213,7 @@ def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], versi
 def test_what_has_no_expressions_is_refused(tmp_path: Path) -> None:
     inner = ProgramController(disc_program())
     bounded = ProgramController(disc_program(), realization="bounded")
-    held, solved = "it remembers.*take the ProgramController inside it", "a quadratic programme at each tick"
+    held, solved = "it has a memory.*use the ProgramController inside it", "a quadratic programme at each tick"
     for controller, why in (
         (SampleAndHold(inner, 0.01), held),
         (bounded, solved),
@@ -231,7 +231,7 @@ def test_bad_arguments_are_refused_and_nothing_is_written(tmp_path: Path) -> Non
         fmi.export(controller, path, version="1.0")  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match="cannot become a plant"):
         fmi.export(controller, path, kind="plant")
-    with pytest.raises(BridgeError, match="plant_p are parameters of with_plant"):
+    with pytest.raises(BridgeError, match="plant_p= are parameters of the plant of a closed loop"):
         fmi.export(controller, path, plant_p={"m1": 1.0})
     with pytest.raises(BridgeError, match="needs a name with letters or digits"):
         fmi.export(controller, path, name="é")

@@ -93,7 +93,7 @@ def described(plant: Path, path: Path, changes: Iterable[tuple[str, str]]) -> Pa
 
 
 RADIAN, DEGREE = '<BaseUnit rad="1" />', '<BaseUnit rad="1" factor="0.017453292519943295" />'
-SCALED = r"q\.q1 is in rad, but q\.q1 of the FMU in {}: their units must be the same, and 1 there is 0\.01745"
+SCALED = r"q\.q1 is in rad, but q\.q1 of the FMU in {}: their units must be the same, and 1 in the FMU is 0\.01745"
 
 
 def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path) -> None:
@@ -126,14 +126,16 @@ def test_a_unit_of_a_type_is_a_unit_of_its_variables(plants: dict[str, Path], tm
 
 @pytest.mark.parametrize(
     ("unit", "said"),
-    [("", "without a unit there"), (' unit="turns"', "in 'turns', of which nothing is known, there")],
+    [("", "without a unit in the FMU"), (' unit="turns"', "in the unknown unit 'turns' in the FMU")],
 )
 def test_units_that_are_not_told_are_told_as_such(
     plants: dict[str, Path], tmp_path: Path, unit: str, said: str
 ) -> None:
     changes = [*with_unit(unit, ""), ("<UnitDefinitions>", '<UnitDefinitions><Unit name="turns" />')]
     path = described(plants["2.0"], tmp_path / "untold.fmu", changes)
-    with pytest.warns(BridgeWarning, match=f"not known: q\\.q1 is in rad here, q\\.q1 {said}\\. Numbers") as told:
+    with pytest.warns(
+        BridgeWarning, match=f"compared: q\\.q1 is in rad in the robot, q\\.q1 is {said}\\. Values"
+    ) as told:
         found = fmi.drive(law(), path, 0.1, step=STEP, values=START)
     assert len(told) == 1
     np.testing.assert_array_equal(found.q, fmi.drive(law(), plants["2.0"], 0.1, step=STEP, values=START).q)
@@ -146,7 +148,7 @@ def test_a_motion_that_has_to_stop_keeps_what_was_recorded(plants: dict[str, Pat
 
 
 def test_what_is_no_fmu_or_no_input_is_refused(plants: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(BridgeError, match="gives generalized forces, but an FMU takes inputs"):
+    with pytest.raises(BridgeError, match="is a generalized force, but an FMU has inputs u"):
         fmi.drive(ProgramController(disc_program()), plants["2.0"], 0.1, step=STEP)
     nothing = tmp_path / "nothing.fmu"
     nothing.write_text("not an archive", encoding="utf-8")
@@ -323,5 +325,5 @@ def test_quasi_velocities_and_their_neutral_position(tmp_path: Path) -> None:
 def test_a_controller_is_needed_for_a_loop(tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match="cannot become a loop"):
         fmi.export(two_link_arm(), tmp_path / "loop.fmu", kind="loop")
-    with pytest.raises(BridgeError, match="with_plant is the Robot that a Controller drives"):
+    with pytest.raises(BridgeError, match="with_plant= must be the Robot that a Controller drives"):
         fmi.export(two_link_arm(), tmp_path / "loop.fmu", with_plant=two_link_arm())
