@@ -117,7 +117,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     moved.symbols = Symbols(t, x, ca.vertcat(p, held))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
     moved.recorded = {}
-    core = task.integrator.rollout_loop(moved)
+    core = task.integrator.march(moved)
     if core is None:
         return None
     natural = natural_pivots(robot, checks_natural_rows(task))

@@ -198,7 +198,7 @@ class Environment(gymnasium.Env[Any, Any]):
         actions = np.asarray(action, dtype=np.float64)
         if actions.shape != self.action_space.shape:
             raise BridgeError(f"action must have shape {self.action_space.shape}, got {actions.shape}")
-        outcome = self._episodes.go(SINGLE_LANE, actions[None])
+        outcome = self._episodes.step_period(SINGLE_LANE, actions[None])
         terminated, truncated = bool(outcome.terminated[0]), bool(outcome.truncated[0])
         self._running = not (terminated or truncated)
         info = self._info() | {"status": int(outcome.status[0])}
@@ -226,7 +226,7 @@ class Environment(gymnasium.Env[Any, Any]):
             self._camera.add(float(self._episodes.time(SINGLE_LANE)[0]), self._episodes.state[0], plant)
 
     def _observe(self) -> Any:  # noqa: ANN401 - of either space
-        return pack(self.task, self._episodes.points[0].copy(), self._dictionary)
+        return pack(self.task, self._episodes.observation[0].copy(), self._dictionary)
 
     def _info(self) -> dict[str, Any]:
         return {"time": float(self._episodes.time(SINGLE_LANE)[0])}

@@ -193,7 +193,7 @@ class Episodes:
         self,
         before: Array,
         applied: Array,
-        reward: Array,
+        integrated: Array,
         failed: Flags,
         arrived: Flags,
         collided: Flags,
@@ -202,15 +202,15 @@ class Episodes:
         task, reward = self.task, self.task.reward
         if not isinstance(reward, Reward) and callable(reward):
             named = task.named(before), task.named(observation)
-            values = Transition(*named, applied, arrived, collided, failed, task.period)
-            rewards = np.asarray(reward(values), dtype=np.float64)
+            transition = Transition(*named, applied, arrived, collided, failed, task.period)
+            rewards = np.asarray(reward(transition), dtype=np.float64)
             if rewards.shape != (len(before),) or not np.isfinite(rewards).all():
                 raise BridgeError(
                     f"a reward function must return finite numbers of shape ({len(before)},), got {rewards!r}"
                 )
             return rewards.copy()
         # The reward of a failed period may be NaN.
-        total = np.where(failed, 0.0, reward) if failed.any() else reward
+        total = np.where(failed, 0.0, integrated) if failed.any() else integrated
         if isinstance(reward, Reward):
             total = total + reward.arrival * arrived - reward.collision * (collided | failed)
         return np.asarray(total, dtype=np.float64)

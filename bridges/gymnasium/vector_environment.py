@@ -118,7 +118,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         status = np.zeros(self.num_envs, dtype=np.int64)
         infos: dict[str, Any] = {}
         if len(rows):
-            outcome = self._episodes.go(rows, given if len(rows) == self.num_envs else given[rows])
+            outcome = self._episodes.step_period(rows, given if len(rows) == self.num_envs else given[rows])
             reward[rows], status[rows] = outcome.reward, outcome.status
             terminated[rows], truncated[rows] = outcome.terminated, outcome.truncated
             infos = self._endings(rows, outcome)
