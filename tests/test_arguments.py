@@ -483,7 +483,7 @@ def test_the_name_of_a_study_has_an_end_too() -> None:
 @pytest.mark.parametrize("export", [mujoco.export, urdf.export])
 def test_what_xml_cannot_hold_is_refused_by_what_writes_xml(export: Callable[..., str], name: str) -> None:
     robot = planar_linkage({name: Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})
-    with pytest.raises(BridgeError, match="which XML does not have: rename it"):
+    with pytest.raises(BridgeError, match="which XML cannot represent: rename it"):
         export(robot)
 
 

@@ -1,4 +1,4 @@
-"""Rigid-body tree of a robot in numbers: mass properties, placements and joints, each between two bodies."""
+"""Numerical rigid-body tree of a robot: mass properties, placements and joints, each between two bodies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """What a frame carries.
+    """Mass properties of all that is fixed to a frame.
 
     Attributes:
-        mass: [kg].
+        mass: total mass [kg].
         center: centre of mass in the frame, shape (3,) [m].
-        inertia: about the centre of mass in the frame's axes, shape (3, 3) [kg m²].
+        inertia: inertia about the centre of mass in the frame's axes, shape (3, 3) [kg m²].
     """
 
     mass: float
@@ -38,19 +38,19 @@ class MassProperties:
 
 
 class TreeEvaluation:
-    """Placements, masses and ratios, evaluated at once.
+    """Placements, masses and ratios of a tree, evaluated at once.
 
     Attributes:
         gravity: acceleration of free fall, shape (3,) [m/s²].
     """
 
     def __init__(self, robot: Robot, p: Array, tree: Tree) -> None:
-        """Evaluate them.
+        """Evaluate the tree.
 
         Args:
-            robot: that the tree is of.
-            p: all its parameters, shape (np,).
-            tree: of expressions in these.
+            robot: the robot of the tree.
+            p: the robot's parameters, shape (np,).
+            tree: tree of expressions in the parameters.
         """
         parts: list[ca.SX] = [tree.gravity]
         self._at: dict[tuple[int, int], int] = {}
@@ -69,37 +69,37 @@ class TreeEvaluation:
         """Rotation, shape (3, 3), and position, shape (3,) [m], of a node's joint in the parent.
 
         Args:
-            k: place of the node.
+            k: index of the node.
         """
         at = self._at[k, -1]
         return self._parts[at].reshape(3, 3, order="F"), self._parts[at + 1]
 
     def mass(self, k: int, i: int) -> MassProperties:
-        """Of a body, in the frame that carries it.
+        """Mass properties of a body, in the frame to which it is fixed.
 
         Args:
-            k: place of the node.
-            i: place of the body in it.
+            k: index of the node.
+            i: index of the body in the node.
         """
         at = self._at[k, i]
         inertia = self._parts[at + 2].reshape(3, 3)
         return MassProperties(float(self._parts[at][0]), self._parts[at + 1], (inertia + inertia.T) / 2)
 
     def ratio(self, k: int, i: int) -> float:
-        """Share of the joint's displacement that carries a body.
+        """Fraction of the joint's displacement by which a body moves.
 
         Args:
-            k: place of the node.
-            i: place of the body in it.
+            k: index of the node.
+            i: index of the body in the node.
         """
         return float(self._parts[self._at[k, i] + 3][0])
 
 
 def combined_mass(parts: Sequence[MassProperties]) -> MassProperties | None:
-    """Several bodies that are fixed to each other as one; None of none.
+    """Mass properties of several bodies that are fixed to each other; None if there are no bodies.
 
     Args:
-        parts: in one frame.
+        parts: mass properties of the bodies, all in one frame.
     """
     if not parts:
         return None
@@ -123,12 +123,12 @@ JointKind = Literal["hinge", "slide", "planar", "free"]
 
 @dataclass(frozen=True, eq=False)
 class ProportionalBody:
-    """A body that a share of a joint's displacement carries.
+    """A body that moves by a fraction of a joint's displacement.
 
     Attributes:
-        name: unique among bodies.
-        ratio: the share.
-        mass: of the body, in its own frame.
+        name: name, unique among bodies.
+        ratio: the fraction.
+        mass: mass properties of the body, in its own frame.
     """
 
     name: str
@@ -138,21 +138,21 @@ class ProportionalBody:
 
 @dataclass(frozen=True, eq=False)
 class TreeBody:
-    """A frame that moves by one joint in its parent's frame, and what it carries.
+    """A frame that moves by one joint relative to its parent, and the mass fixed to it.
 
     Attributes:
-        name: of the joint and of the body.
-        parent: place in the tree, or −1 for the world.
-        rotation: of the joint's frame in the parent's, shape (3, 3).
-        position: of the joint's frame in the parent's, shape (3,) [m].
-        kind: what the joint lets move.
+        name: name of the joint and of the body.
+        parent: index of the parent in the tree, or −1 for the world.
+        rotation: rotation of the joint's frame in the parent's, shape (3, 3).
+        position: position of the joint's frame in the parent's, shape (3,) [m].
+        kind: kind of the joint.
         axes: unit vectors in the joint's frame: the axis; or for a planar joint the two directions and the normal.
-        mass: what moves with the frame; None for nothing.
-        shares: what a share of the joint's displacement carries.
-        names: of the joint's coordinates here.
-        at_q: place of its first coordinate in q.
-        at_v: place of its first velocity in v.
-        is_relative: whether the joint's coordinate is that of the robot, and no difference of two.
+        mass: mass properties of the body; None if it has no mass.
+        proportional_bodies: bodies that move by a fraction of the joint's displacement.
+        names: names of the joint's coordinates in the robot.
+        at_q: index of its first coordinate in q.
+        at_v: index of its first velocity in v.
+        is_relative: True if the joint's coordinate is that of the robot, not a difference of two.
     """
 
     name: str
@@ -162,7 +162,7 @@ class TreeBody:
     kind: JointKind
     axes: tuple[Array, ...]
     mass: MassProperties | None
-    shares: tuple[ProportionalBody, ...]
+    proportional_bodies: tuple[ProportionalBody, ...]
     names: tuple[str, ...]
     at_q: int
     at_v: int
@@ -171,100 +171,103 @@ class TreeBody:
 
 @dataclass(frozen=True, eq=False)
 class BodyTree:
-    """The tree with numbers.
+    """Numerical tree of bodies.
 
     Attributes:
-        solids: parents before their children.
+        solids: the bodies, parents before their children.
         gravity: acceleration of free fall, shape (3,) [m/s²].
-        between: S of q' = S q and v' = S v, where coordinates are rates: angles measured from the world's axes become
-            angles between bodies, shape (nv, nv), in the places of v.
+        relative_angles: S of v' = S v, and of q' = S q for joints whose velocities are rates: angles measured from the
+            world's axes become angles between bodies, shape (nv, nv), in the order of v.
         p: the robot's parameters, shape (np,).
     """
 
     solids: tuple[TreeBody, ...]
     gravity: Array
-    between: Array
+    relative_angles: Array
     p: Array
 
     @classmethod
     def of(cls, robot: Robot, p: Mapping[str, float] | ArrayLike | None = None) -> BodyTree:
-        """The tree of a robot.
+        """Evaluate the tree of a robot.
 
         Args:
-            robot: made of a tree.
+            robot: robot with a tree of bodies.
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            BridgeError: for a robot without a tree, a joint that has no counterpart between two bodies, or a mass
-                or an inertia that no body has.
+            BridgeError: for a robot without a tree, a joint that cannot be expressed between two bodies, or an
+                impossible mass or inertia.
         """
         tree = require_tree(robot)
         numbers = robot.parameters.values(p)
         values = TreeEvaluation(robot, numbers, tree)
         kinds = [_joint(robot, node) for node in tree.nodes]
-        between = RelativeAngles.of(robot.name, tree, [values.placement(k)[0] for k in range(len(tree.nodes))])
+        angles = RelativeAngles.of(robot.name, tree, [values.placement(k)[0] for k in range(len(tree.nodes))])
         solids: list[TreeBody] = []
         known: set[str] = {node.name for node in tree.nodes}
         for k, node in enumerate(tree.nodes):
-            R, (kind, axes), turns = between.rotations[k], kinds[k], between.turnings[k]
+            R, (kind, axes), turns = angles.rotations[k], kinds[k], angles.turnings[k]
             names = tuple(f"{node.name}{suffix}" for suffix in node.joint.suffixes)
             whole = [values.mass(k, i) for i, body in enumerate(node.bodies) if body.ratio is None]
             axis = None if turns is None else turns.own_axis
-            shares: list[ProportionalBody] = []
+            proportional: list[ProportionalBody] = []
             for i, body in enumerate(node.bodies):
                 if body.ratio is not None and not body.mass.is_zero():
                     label = _unique_name(f"{node.name}.{body.name}", known)
                     own = _physical_mass(robot, body.name, values.mass(k, i), axis)
-                    shares.append(ProportionalBody(label, values.ratio(k, i), own))
+                    proportional.append(ProportionalBody(label, values.ratio(k, i), own))
             fixed = combined_mass(whole)
             mass = None if fixed is None else _physical_mass(robot, node.name, fixed, axis)
-            places = robot.coordinates.names.index(names[0]), tree.places[k][0]
-            carried = mass, tuple(shares)
-            x, is_relative = values.placement(k)[1], between.are_relative[k]
-            solids.append(TreeBody(node.name, node.parent, R, x, kind, axes, *carried, names, *places, is_relative))
-        return cls(tuple(solids), values.gravity, between.matrix, numbers)
+            indices = robot.coordinates.names.index(names[0]), tree.places[k][0]
+            bodies = mass, tuple(proportional)
+            x, is_relative = values.placement(k)[1], angles.are_relative[k]
+            solids.append(TreeBody(node.name, node.parent, R, x, kind, axes, *bodies, names, *indices, is_relative))
+        return cls(tuple(solids), values.gravity, angles.matrix, numbers)
 
     @property
     def labels(self) -> dict[str, str]:
-        """Name of each body, solids and shares, where the world itself is a body that is called ``world``."""
-        known = {name for solid in self.solids for name in (solid.name, *(share.name for share in solid.shares))}
+        """Body name → name for a format in which ``world`` is the world itself."""
+        known = {body.name for solid in self.solids for body in (solid, *solid.proportional_bodies)}
         return {name: _unique_name("world_body", {*known}) if name == "world" else name for name in known}
 
     def carries(self, k: int) -> bool:
-        """Whether the frame of a solid has mass of its own or beyond it.
+        """True if a body, or any body that it carries, has mass.
 
         Args:
-            k: place of the solid.
+            k: index of the body.
         """
         own = self.solids[k].mass
         if own is not None and own.mass > 0.0:
             return True
-        after = [j for j, solid in enumerate(self.solids) if solid.parent == k]
-        return any(self.carries(j) or any(share.mass.mass > 0.0 for share in self.solids[j].shares) for j in after)
+        children = [j for j, solid in enumerate(self.solids) if solid.parent == k]
+        return any(
+            self.carries(j) or any(body.mass.mass > 0.0 for body in self.solids[j].proportional_bodies)
+            for j in children
+        )
 
 
 def require_tree(robot: Robot) -> Tree:
-    """The tree of bodies that the robot's coordinates move.
+    """Return the robot's tree of bodies.
 
     Args:
-        robot: any.
+        robot: the robot.
 
     Raises:
-        BridgeError: if there is none, or it is no robot.
+        BridgeError: if the robot has no tree in its own coordinates, or is not a Robot.
     """
     if not isinstance(robot, Robot):
-        raise BridgeError(f"a Robot is handed on as bodies, got {robot!r}; of a law or a loop it is its .robot")
+        raise BridgeError(f"expected a Robot, got {robot!r}; pass the .robot of a controller or of a closed loop")
     if robot.tree is None:
         raise BridgeError(
-            f"{robot.name} has no tree of bodies: its equations come from energies or expressions, of which no bodies "
-            "and joints can be told. Build it by planar_manipulator, planar_linkage, exoskeleton, load_urdf or "
-            "tree_system, or hand its law or its closed loop on instead"
+            f"{robot.name} has no tree of bodies: its equations come from energies or expressions, which contain no "
+            "bodies and joints. Build it by planar_manipulator, planar_linkage, exoskeleton, load_urdf or tree_system, "
+            "or export its controller or its closed loop instead"
         )
     c, own = robot.coordinates, robot.tree.coordinates
     if own.names != c.names or not ca.is_equal(own.q, c.q) or not ca.is_equal(own.v, c.v):
         raise BridgeError(
-            f"{robot.name} has other coordinates ({', '.join(c.names)}) than its tree of bodies "
-            f"({', '.join(own.names)}): only a robot in the coordinates of its joints can be handed on as bodies"
+            f"{robot.name} has the coordinates {', '.join(c.names)}, but its tree of bodies has "
+            f"{', '.join(own.names)}: only a robot in the coordinates of its joints can be exported as bodies"
         )
     return robot.tree
 
@@ -283,21 +286,21 @@ def _joint(robot: Robot, node: Node) -> tuple[JointKind, tuple[Array, ...]]:
             return "free", ()
         case _:
             raise BridgeError(
-                f"{robot.name}: joint {node.name!r} is a {type(node.joint).__name__}, which other programs do not "
-                "have; they have Revolute, Prismatic, Planar and Floating joints"
+                f"{robot.name}: joint {node.name!r} is a {type(node.joint).__name__}; only Revolute, Prismatic, "
+                "Planar and Floating joints can be exported"
             )
 
 
 def _physical_mass(robot: Robot, name: str, mass: MassProperties, axis: Array | None) -> MassProperties:
-    """The same mass with an inertia that a body can have: about axes about which it never turns, any will do."""
+    """The same mass with a possible inertia: moments about axes about which the body never turns are free."""
     if mass.mass < 0.0:
-        raise BridgeError(f"{robot.name}: body {name!r} has a mass of {mass.mass:g} kg, which no body has")
+        raise BridgeError(f"{robot.name}: the mass of body {name!r} must not be negative, got {mass.mass:g} kg")
     if not mass.inertia.any() or impossible_moments(mass.inertia) is None:
         return mass
     if axis is None:
         raise BridgeError(
-            f"{robot.name}: body {name!r}: {impossible_moments(mass.inertia)}, and it turns about several axes; give "
-            "it the inertia of a body in space"
+            f"{robot.name}: body {name!r}: {impossible_moments(mass.inertia)}, and it turns about several axes; set "
+            "all components of its inertia"
         )
     moment = float(axis @ mass.inertia @ axis)
     return MassProperties(mass.mass, mass.center, moment * np.eye(3))

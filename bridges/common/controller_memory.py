@@ -1,4 +1,4 @@
-"""Memory of a controller, one per driven plant, and the parameter values of the model that it holds."""
+"""Memory of a controller, one per driven plant, and the parameter values of the controller's model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Values = Mapping[str, float] | ArrayLike | None
 
 
 def model_parameters(controller: Controller, p: Values = None) -> dict[str, float]:
-    """What the model of a law is built with: the values that the law has under the same names.
+    """Parameter values for the controller's robot, taken from the controller's parameters of the same names.
 
     Args:
-        controller: the law.
-        p: its parameters: nominal, overridden by name, or the whole vector.
+        controller: the controller.
+        p: the controller's parameters: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ParameterError, ShapeError: for numbers that the law cannot have.
+        ParameterError, ShapeError: for values that the controller does not allow.
     """
     own = controller.parameters
     known = dict(zip(own.names, own.values(p).tolist(), strict=True))
@@ -32,27 +32,27 @@ def model_parameters(controller: Controller, p: Values = None) -> dict[str, floa
 
 PROBE_SAMPLES = 5
 _HOLDERS: dict[int, ControllerMemory] = {}
-"""Which memory a controller, told by its ``id``, is lent at present; laws that are dataclasses have no hash."""
+"""The memory that each controller uses at present, by the controller's ``id``: dataclasses may not be hashable."""
 
 
 class ControllerMemory:
-    """What a law remembers of one thing that it drives.
+    """Memory of a controller for one plant that it drives.
 
-    The controller itself is lent this memory for a call at a time, and then has its own again: things that one
-    controller drives, and its user, do not disturb each other. It is one object of Python all the same, which two
-    threads must not ask at once.
+    The controller uses this memory for one call at a time and has its own memory again afterwards, so that several
+    plants driven by one controller, and its user, do not disturb each other. The controller is still a single Python
+    object, which two threads must not call at once.
 
     Attributes:
-        controller: the law.
-        value: what it remembers here; None for nothing. It is replaced and never altered, so that it can be kept and
-            put back.
+        controller: the controller.
+        value: the memory; None if there is none. It is replaced, never changed in place, so that it can be stored and
+            restored.
     """
 
     def __init__(self, controller: Controller) -> None:
-        """Begin without samples.
+        """Start without samples.
 
         Args:
-            controller: the law.
+            controller: the controller.
         """
         self.controller, self._nested = controller, _nested_controllers(controller)
         self.value: object | None = None
@@ -60,14 +60,15 @@ class ControllerMemory:
 
     def reset(self) -> None:
         """Forget all samples, before a new run."""
-        with self.lent() as law:
+        with self.in_use() as law:
             law.reset()
 
     @contextmanager
-    def lent(self) -> Generator[Controller]:
-        """The controller with this memory, such as to look at what it has estimated; what it takes in stays here.
+    def in_use(self) -> Generator[Controller]:
+        """Return a context in which the controller has this memory, for example to read its estimates.
 
-        What is driven may go on meanwhile: the controller then has what it takes in.
+        Samples that the controller receives inside the context are stored in this memory. Driving may continue inside
+        the context.
         """
         controller, key = self.controller, id(self.controller)
         holder = _HOLDERS.get(key)
@@ -75,7 +76,7 @@ class ControllerMemory:
             holder.value = controller.memory
         try:
             with _memories_restored(self._nested):
-                # None is a memory, too: that of some laws before their first sample.
+                # None is a memory too: that of some controllers before their first sample.
                 controller.memory, _HOLDERS[key] = self.value, self
                 try:
                     yield controller
@@ -88,19 +89,19 @@ class ControllerMemory:
 
 
 def with_memory(memory: ControllerMemory | None) -> AbstractContextManager[Controller | None]:
-    """The controller with a memory; nothing without one.
+    """Return a context with the controller that uses a memory; it yields None if there is no memory.
 
     Args:
-        memory: of what is driven; None where no law drives it.
+        memory: memory of the controller, or None without a controller.
     """
-    return contextlib.nullcontext() if memory is None else memory.lent()
+    return contextlib.nullcontext() if memory is None else memory.in_use()
 
 
 def has_memory(controller: Controller, p: Values = None) -> bool:
-    """Whether samples change what a controller does; it keeps the memory that it has.
+    """True if samples change what a controller does; the controller's memory is left as it was.
 
     Args:
-        controller: any.
+        controller: the controller.
         p: its parameters: nominal, overridden by name, or the whole vector.
     """
     if controller.law is not None:
@@ -111,12 +112,12 @@ def has_memory(controller: Controller, p: Values = None) -> bool:
 
 @contextmanager
 def _memories_restored(laws: list[Controller]) -> Generator[None]:
-    """Give laws their memories back, whatever was done to them meanwhile."""
+    """Return a context that restores the memories of controllers at its end."""
     before = [law.memory for law in laws]
     try:
         yield
     finally:
-        # One that gives those inside it theirs comes before them.
+        # A wrapper that sets the memories of its inner controllers comes before them.
         for law, memory in zip(laws, before, strict=True):
             law.memory = memory
 
@@ -126,11 +127,11 @@ def _changes_with_samples(controller: Controller, p: Values) -> bool:
         return True
     if type(controller).advance is Controller.advance:
         return False
-    # Some have a memory from the first sample on only, and some of these have it from one that is not refused.
+    # Some controllers have a memory only after the first sample, and only after one that they accept.
     refused, c, rng = True, controller.robot.coordinates, np.random.default_rng(0)
     for k in range(PROBE_SAMPLES):
         q, v = (rng.uniform(-1.0, 1.0, n) * (k > 0) for n in (c.nq, c.nv))
-        # What else it may raise, such as for a division by zero, it raises again where it matters.
+        # Any error, such as a division by zero, is raised again when the controller is used.
         with contextlib.suppress(Exception):
             controller.advance(0.0, q, v, p)
             refused = False
@@ -138,12 +139,12 @@ def _changes_with_samples(controller: Controller, p: Values) -> bool:
         controller.reset()
         if found or not refused:
             return found
-    # Nothing was learnt: to take it for a law that remembers does no harm.
+    # No sample was accepted: assuming a memory does no harm.
     return True
 
 
 def _nested_controllers(controller: Controller) -> list[Controller]:
-    """A law and all those that it holds, each after the one that holds it."""
+    """A controller and all controllers that it contains, each after the one that contains it."""
     found, known = [controller], {id(controller)}
     for law in found:
         for one in (one for value in vars(law).values() for one in _controllers_in(value)):
@@ -156,9 +157,9 @@ def _nested_controllers(controller: Controller) -> list[Controller]:
 def _controllers_in(value: object) -> Iterable[Controller]:
     if isinstance(value, Controller):
         return (value,)
-    held: Iterable[object] = ()
+    values: Iterable[object] = ()
     if isinstance(value, Mapping):
-        held = cast("Mapping[object, object]", value).values()
+        values = cast("Mapping[object, object]", value).values()
     elif isinstance(value, list | tuple):
-        held = cast("Iterable[object]", value)
-    return (one for one in held if isinstance(one, Controller))
+        values = cast("Iterable[object]", value)
+    return (one for one in values if isinstance(one, Controller))

@@ -18,11 +18,11 @@ ForceFunction = Callable[[float, Array, Array, Array], Array]
 
 
 def generalized_force(robot: Robot, controller: Controller, p: Array) -> ForceFunction:
-    """The generalized force of an output: B u of inputs, or R itself.
+    """Return the function for the generalized force of a controller's output: B u, or R itself.
 
     Args:
-        robot: whose B it is.
-        controller: whose output.
+        robot: the robot with the input matrix B.
+        controller: the controller that computes the output u or R.
         p: the robot's parameters, shape (np,).
     """
     if controller.applies_force:

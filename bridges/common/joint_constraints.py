@@ -20,20 +20,20 @@ Array = NDArray[np.float64]
 
 CONFIGURATIONS = 14
 TOLERANCE = 1e-9
-"""Relative to the largest of the values."""
+"""Tolerance relative to the largest of the values."""
 ROW_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True, eq=False)
 class PointConstraint:
-    """Two points of two bodies that are held together.
+    """Constraint that makes a point of one body coincide with a point of another.
 
     Attributes:
-        name: of the natural constraint.
-        first: name of a body, or empty for the world.
-        second: name of the other.
-        point: in the first, shape (3,) [m].
-        other: in the second, shape (3,) [m].
+        name: name of the natural constraint.
+        first: name of the first body, or empty for the world.
+        second: name of the second body, likewise.
+        point: point in the frame of the first body, shape (3,) [m].
+        other: point in the frame of the second body, shape (3,) [m].
     """
 
     name: str
@@ -45,74 +45,74 @@ class PointConstraint:
 
 @dataclass(frozen=True, eq=False)
 class JointCoupling:
-    """Joints that go together: Σ c_i q_i + c₀ = 0, with coordinates between bodies.
+    """Linear coupling of joints: Σ c_i q_i + c₀ = 0, with relative joint coordinates q_i.
 
     Attributes:
-        name: of the natural constraint.
-        shares: c_i by place in v.
+        name: name of the natural constraint.
+        coefficients: c_i by index in v.
         constant: c₀ [m or rad].
     """
 
     name: str
-    shares: Mapping[int, float]
+    coefficients: Mapping[int, float]
     constant: float
 
 
 @dataclass(frozen=True, eq=False)
 class JointConstraints:
-    """What was found.
+    """Natural constraints of a robot, classified.
 
     Attributes:
-        pins: of points.
-        couplings: of joints.
-        left: names of natural constraints that are neither, and why.
+        pins: constraints on points.
+        couplings: linear couplings of joints.
+        unsupported: name of a natural constraint that is neither → reason.
     """
 
     pins: tuple[PointConstraint, ...] = ()
     couplings: tuple[JointCoupling, ...] = ()
-    left: Mapping[str, str] = field(default_factory=dict[str, str])
+    unsupported: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, eq=False)
 class _FixedDirection:
-    """A direction of a body that is kept along one of the world."""
+    """A direction of a body that is parallel to a direction of the world."""
 
     body: str
-    inside: Array
+    local: Array
     world: Array
 
 
 Frames = Mapping[str, tuple[Array, Array]]
-"""Rotations, shape (places, 3, 3), and origins, shape (places, 3), by name; the world has an empty one."""
+"""Rotations, shape (n, 3, 3), and origins, shape (n, 3), by name of the body; the world has an empty name."""
 
 
 def identify_joint_constraints(robot: Robot, tree: BodyTree, poses: BodyPoses, q0: Array) -> JointConstraints:
-    """What natural constraints hold, told from their values at places at random.
+    """Identify natural constraints from their values at random configurations.
 
     Args:
-        robot: made of a tree.
-        tree: its bodies with numbers.
-        poses: of its bodies.
-        q0: coordinates near which it is closed, shape (nq,): which way a direction that is kept points.
+        robot: robot with a tree of bodies.
+        tree: the numerical tree of the robot.
+        poses: poses of its bodies.
+        q0: coordinates near which loops are closed, shape (nq,); they select the sign of fixed directions.
     """
     pins: list[PointConstraint] = []
     couplings: list[JointCoupling] = []
     directions: dict[str, _FixedDirection] = {}
-    left: dict[str, str] = {}
+    unsupported: dict[str, str] = {}
     points: list[Array] = []
-    places = list(itertools.islice(random_configurations(robot, np.random.default_rng(1923)), CONFIGURATIONS))
-    frames = poses.at(places)
+    samples = list(itertools.islice(random_configurations(robot, np.random.default_rng(1923)), CONFIGURATIONS))
+    frames = poses.at(samples)
     for constraint in robot.natural:
         name = constraint.name
         if constraint.order != 0:
-            left[name] = "it holds velocities or accelerations, such as rolling, and not places"
+            unsupported[name] = "it constrains velocities or accelerations, as rolling does, not positions"
             continue
         residual = ca.densify(constraint.residual(robot.coordinates))
         if ca.depends_on(residual, robot.t):
-            left[name] = "what it holds moves in time"
+            unsupported[name] = "it depends on time"
             continue
-        values = _values(robot, tree, residual, places)
-        if (coupled := _couplings(robot, tree, name, residual, places[0])) is not None:
+        values = _values(robot, tree, residual, samples)
+        if (coupled := _couplings(robot, tree, name, residual, samples[0])) is not None:
             couplings += coupled
         elif (pin := _pin(name, values, frames, itertools.permutations(frames, 2))) is not None:
             pins.append(pin)
@@ -120,40 +120,40 @@ def identify_joint_constraints(robot: Robot, tree: BodyTree, poses: BodyPoses, q
         elif (direction := _direction(values, frames, poses.at([q0]))) is not None:
             directions[name] = direction
         else:
-            left[name] = "it is neither a point of one body held on one of another, nor a sum of joint coordinates"
+            unsupported[name] = "it neither joins a point of one body to a point of another nor couples joints linearly"
     for name, direction in directions.items():
         grounded = (_pin(name, values, frames, [(direction.body, ""), ("", direction.body)]) for values in points)
         pin = next((pin for pin in grounded if pin is not None), None)
         if pin is None:
-            left[name] = f"it keeps a direction of {direction.body!r}, of which no point is held as in a hinge"
+            unsupported[name] = f"it fixes a direction of {direction.body!r} but, unlike a hinge, no point of it"
             continue
-        # A second point of the axis is held too: the two make a hinge.
-        inside, world = direction.inside, direction.world
-        ends = (inside, world) if pin.first else (world, inside)
+        # A second fixed point on the axis: the two points make a hinge.
+        local, world = direction.local, direction.world
+        ends = (local, world) if pin.first else (world, local)
         pins.append(PointConstraint(name, pin.first, pin.second, pin.point + ends[0], pin.other + ends[1]))
-    return JointConstraints(tuple(pins), tuple(couplings), left)
+    return JointConstraints(tuple(pins), tuple(couplings), unsupported)
 
 
-def _values(robot: Robot, tree: BodyTree, residual: ca.SX, places: Sequence[Array]) -> Array:
-    """Of the rows, shape (places, m)."""
+def _values(robot: Robot, tree: BodyTree, residual: ca.SX, samples: Sequence[Array]) -> Array:
+    """Residuals at the samples, shape (n, m)."""
     kernel = Kernel("held", {"q": robot.q, "p": robot.p}, {"residual": residual}, compiled=False)
-    return np.array([np.atleast_1d(kernel(q, tree.p)[0]) for q in places])
+    return np.array([np.atleast_1d(kernel(q, tree.p)[0]) for q in samples])
 
 
 def _couplings(robot: Robot, tree: BodyTree, name: str, residual: ca.SX, q: Array) -> list[JointCoupling] | None:
-    """The rows, if all are sums of joint coordinates."""
+    """One coupling per row; None if a row is not a linear function of the joint coordinates."""
     c = robot.coordinates
     slope = ca.densify(ca.jacobian(residual, c.q))
     if ca.depends_on(slope, c.q) or not c.are_rates:
         return None
-    shares = robot.evaluate(slope, p=tree.p).reshape(residual.numel(), c.nq)
-    constant = np.atleast_1d(robot.evaluate(residual, q=q, p=tree.p)) - shares @ q
-    between = np.linalg.solve(tree.between.T, shares.T).T
-    between[np.abs(between) < TOLERANCE * np.abs(between).max()] = 0.0
-    labels = [name] if len(between) == 1 else [f"{name}[{i}]" for i in range(len(between))]
+    slopes = robot.evaluate(slope, p=tree.p).reshape(residual.numel(), c.nq)
+    constant = np.atleast_1d(robot.evaluate(residual, q=q, p=tree.p)) - slopes @ q
+    relative = np.linalg.solve(tree.relative_angles.T, slopes.T).T
+    relative[np.abs(relative) < TOLERANCE * np.abs(relative).max()] = 0.0
+    labels = [name] if len(relative) == 1 else [f"{name}[{i}]" for i in range(len(relative))]
     return [
-        JointCoupling(label, {int(i): float(row[i]) for i in np.flatnonzero(row)}, float(least))
-        for label, row, least in zip(labels, between, constant, strict=True)
+        JointCoupling(label, {int(i): float(row[i]) for i in np.flatnonzero(row)}, float(c0))
+        for label, row, c0 in zip(labels, relative, constant, strict=True)
     ]
 
 
@@ -166,14 +166,14 @@ def _pin(name: str, values: Array, frames: Frames, pairs: Iterable[tuple[str, st
         if found is None:
             continue
         gap = (R @ found[0] + x) - (S @ found[1] + y)
-        # Rows that the constraint leaves out must hold by themselves.
+        # Components that the constraint omits must vanish anyway.
         if np.abs(np.delete(gap, rows, axis=1)).max(initial=0.0) <= TOLERANCE * (1.0 + np.abs(gap).max()):
             return PointConstraint(name, first, second, *found)
     return None
 
 
 def _direction(values: Array, frames: Frames, near: Frames) -> _FixedDirection | None:
-    """A direction that is held across, by two of its components in the world's axes."""
+    """A direction of a body that is fixed by two of its components in the world's axes; None if there is none."""
     if values.shape[1] != 2:
         return None
     R0, _ = frames[""]
@@ -181,20 +181,20 @@ def _direction(values: Array, frames: Frames, near: Frames) -> _FixedDirection |
         found = _fit(values, R[:, rows, :], R0[:, rows, :])
         if body == "" or found is None:
             continue
-        inside, world = found
+        local, world = found
         rest = next(iter({0, 1, 2} - set(rows)))
-        across = inside @ inside - world @ world
-        toward = float((near[body][0][0] @ inside)[rest])
-        # Where the direction lies in the plane of the rows, it can turn out of it.
-        if across > TOLERANCE * (inside @ inside) and toward**2 > across / 4:
+        across = local @ local - world @ world
+        toward = float((near[body][0][0] @ local)[rest])
+        # A direction in the plane of the rows could turn out of it.
+        if across > TOLERANCE * (local @ local) and toward**2 > across / 4:
             world[rest] = np.copysign(np.sqrt(across), toward)
-            length = np.linalg.norm(inside)
-            return _FixedDirection(body, inside / length, world / length)
+            length = np.linalg.norm(local)
+            return _FixedDirection(body, local / length, world / length)
     return None
 
 
 def _fit(values: Array, first: Array, second: Array) -> tuple[Array, Array] | None:
-    """α and β of first · α − second · β = values, the smallest ones; None if there are none."""
+    """α and β of first · α − second · β = values with the least norm; None without a solution."""
     rows = np.concatenate([first, -second], axis=2).reshape(-1, 6)
     right = values.reshape(-1)
     x = np.linalg.lstsq(rows, right, rcond=1e-10)[0].astype(np.float64)

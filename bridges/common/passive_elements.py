@@ -18,37 +18,37 @@ from .body_tree import BodyTree, require_tree
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
-"""Relative to the largest force, or inertia, of all."""
+"""Tolerance relative to the largest force, or inertia."""
 ROUNDING = 1e-12
-"""Relative error of a number that is fitted."""
+"""Relative error of a fitted number."""
 
 
 @dataclass(frozen=True, eq=False)
 class PassiveElement:
-    """A spring, damper or rotor on a joint, or on a sum s·q' of coordinates between bodies.
+    """A spring, damper or rotor on a joint, or on a sum s·q' of relative joint coordinates.
 
     Attributes:
         value: stiffness k, damping d or inertia a.
-        shares: s by place in v; 1 for one joint.
-        rest: sum at which a spring is at rest; zero for others.
+        coefficients: s by index in v; 1 for one joint.
+        rest: value of s·q' at which a spring exerts no force; zero for dampers and rotors.
     """
 
     value: float
-    shares: Mapping[int, float]
+    coefficients: Mapping[int, float]
     rest: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class PassiveElements:
-    """What is in h and M besides the bodies.
+    """Contributions to h and M that do not come from the bodies.
 
     Attributes:
         dampers: forces d s (s·v') in h.
         springs: forces k s (s·q' − rest) in h.
         rotors: inertias a s sᵀ in M.
         friction: f of forces f sign(v') in h, shape (nv,) [N or N m].
-        forces: names of the velocities in whose rows of h is something else.
-        inertias: names of the velocities in whose rows of M is something else.
+        forces: names of the velocities whose rows of h contain other forces.
+        inertias: names of the velocities whose rows of M contain other inertias.
     """
 
     dampers: tuple[PassiveElement, ...]
@@ -61,7 +61,7 @@ class PassiveElements:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Coordinates, velocities and the forces of both, and inertias, at several states; one row for each."""
+    """Coordinates, velocities, residual forces and inertias at several states, one row per state."""
 
     q: Array
     v: Array
@@ -72,11 +72,11 @@ class _Samples:
 
 
 def identify_passive_elements(robot: Robot, tree: BodyTree) -> PassiveElements:
-    """Compare M and h with those of the tree at states at random, and find in the rest what joints can have.
+    """Compare M and h with those of the tree at random states, and identify joint elements in the difference.
 
     Args:
-        robot: made of a tree.
-        tree: its bodies with numbers.
+        robot: robot with a tree of bodies.
+        tree: the numerical tree of the robot.
     """
     c = robot.coordinates
     samples, force, inertia = _sample_residual_forces(robot, tree)
@@ -85,23 +85,23 @@ def identify_passive_elements(robot: Robot, tree: BodyTree) -> PassiveElements:
     for node, places in zip(require_tree(robot).nodes, require_tree(robot).places, strict=True):
         floating[places] = isinstance(node.joint, Floating)
 
-    def strange(missed: Array, tolerance: float) -> NDArray[np.bool_]:
-        return np.asarray(np.abs(missed).max(axis=0) > tolerance)
+    def exceeds(residual: Array, tolerance: float) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(residual).max(axis=0) > tolerance)
 
     K, constant = _fit_springs(samples.q * ~floating, samples.still, force)
     D, friction = _fit_dampers(samples.v * ~floating, samples.odd, force)
     A = np.where(np.abs(samples.inertia[0]) > inertia, samples.inertia[0], 0.0)
-    other = strange(samples.still - samples.q * ~floating @ K.T - constant, force) | strange(samples.even, force)
-    other |= strange(samples.odd - samples.v * ~floating @ D.T - friction * np.sign(samples.v), force)
+    other = exceeds(samples.still - samples.q * ~floating @ K.T - constant, force) | exceeds(samples.even, force)
+    other |= exceeds(samples.odd - samples.v * ~floating @ D.T - friction * np.sign(samples.v), force)
     other |= friction < 0.0
     for matrix in (K, D):
-        # What such a row couples cannot be told apart from the rest either.
+        # Nor can joints be identified that such a row couples.
         other |= _coupled(matrix, other)
         matrix[other], constant[other] = 0.0, 0.0
     springs, dampers = _elements(K, constant, force), _elements(D, np.zeros(c.nv), force)
     rotors = _elements(A, np.zeros(c.nv), inertia)
     if springs is None:
-        # No sum of springs: forces that come from no potential, or from none that has a least value.
+        # Not a sum of springs: the forces have no potential, or one without a minimum.
         other |= K.any(axis=1) | (constant != 0.0)
     if dampers is None:
         other |= D.any(axis=1)
@@ -111,14 +111,14 @@ def identify_passive_elements(robot: Robot, tree: BodyTree) -> PassiveElements:
         dampers or (),
         springs or (),
         rotors or (),
-        np.array([0.0 if lost else _rounded(f) for lost, f in zip(other, friction, strict=True)]),
-        tuple(name for name, missed in zip(names, other, strict=True) if missed),
-        tuple(name for name, missed in zip(names, odd, strict=True) if missed),
+        np.array([0.0 if is_other else _rounded(f) for is_other, f in zip(other, friction, strict=True)]),
+        tuple(name for name, is_other in zip(names, other, strict=True) if is_other),
+        tuple(name for name, is_odd in zip(names, odd, strict=True) if is_odd),
     )
 
 
 def _coupled(matrix: Array, other: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Rows that a matrix connects with given ones, those included."""
+    """Rows that a matrix couples with the given rows, which are included."""
     found = other.copy()
     while (more := found | matrix[:, found].any(axis=1)).sum() > found.sum():
         found = more
@@ -126,7 +126,7 @@ def _coupled(matrix: Array, other: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _sample_residual_forces(robot: Robot, tree: BodyTree) -> tuple[_Samples, float, float]:
-    """What the tree does not tell, and how large a force and an inertia have to be to count."""
+    """Residual forces and inertias beyond those of the tree, with their tolerances."""
     own, c = require_tree(robot), robot.coordinates
     method = Articulated()
     kernel = Kernel(
@@ -144,11 +144,11 @@ def _sample_residual_forces(robot: Robot, tree: BodyTree) -> tuple[_Samples, flo
     count = 2 * c.nv + 8
     size = inertia = 0.0
     rows: list[tuple[Array, ...]] = []
-    # Forces and coordinates of joints between bodies: v' = S v, so that h' = S⁻ᵀ h.
-    S = tree.between
+    # Relative joint coordinates and their forces: v' = S v, so that h' = S⁻ᵀ h.
+    S = tree.relative_angles
     for t, q in zip(rng.uniform(0.0, 3.0, count), random_configurations(robot, rng), strict=False):
         v = rng.uniform(0.3, 1.0, c.nv) * rng.choice([-1.0, 1.0], c.nv)
-        # The quick and the slow, so that sign(v) and v can be told apart.
+        # Fast and slow, so that sign(v) and v can be distinguished.
         v = np.linalg.solve(S, v * rng.choice([0.1, 1.0, 3.0], c.nv))
         found: list[Array] = []
         for rate in (np.zeros(c.nv), v, -v):
@@ -185,10 +185,10 @@ def _fit_dampers(v: Array, odd: Array, tolerance: float) -> tuple[Array, Array]:
 
 
 def _elements(matrix: Array, constant: Array, tolerance: float) -> tuple[PassiveElement, ...] | None:
-    """A symmetric matrix as Σ d_k s_k s_kᵀ, with −Σ d_k s_k rest_k the constant force; None if there is no such sum."""
+    """A symmetric matrix as Σ d_k s_k s_kᵀ with the constant force −Σ d_k s_k rest_k; None if there is no such sum."""
     if np.abs(matrix - matrix.T).max(initial=0.0) > tolerance:
         return None
-    rest, left = matrix.copy(), constant.copy()
+    rest, remainder = matrix.copy(), constant.copy()
     found: list[PassiveElement] = []
     for k in range(len(matrix)):
         d = float(rest[k, k])
@@ -198,22 +198,23 @@ def _elements(matrix: Array, constant: Array, tolerance: float) -> tuple[Passive
             continue
         row = rest[k] / d
         row[np.abs(rest[k]) <= tolerance] = 0.0
-        start = -float(left[k]) / d
+        start = -float(remainder[k]) / d
         rest = rest - d * np.outer(row, row)
-        left = left + d * start * row
+        remainder = remainder + d * start * row
         found.append(
             PassiveElement(_rounded(d), {int(i): _rounded(row[i]) for i in np.flatnonzero(row)}, _rounded(start))
         )
-    exact = np.abs(rest).max(initial=0.0) <= 10.0 * tolerance and np.abs(left).max(initial=0.0) <= 10.0 * tolerance
+    limit = 10.0 * tolerance
+    exact = np.abs(rest).max(initial=0.0) <= limit and np.abs(remainder).max(initial=0.0) <= limit
     return tuple(found) if exact else None
 
 
 def random_configurations(robot: Robot, rng: np.random.Generator) -> Iterator[Array]:
-    """Coordinates at random, without end: lengths that are positive, quaternions of length one.
+    """Yield random coordinates without end: positive lengths, unit quaternions.
 
     Args:
-        robot: any.
-        rng: where the numbers come from.
+        robot: the robot.
+        rng: random number generator.
     """
     c = robot.coordinates
     while True:
@@ -230,7 +231,7 @@ def _unit_vector(x: Array) -> Array:
 
 
 def _joint_coordinates(robot: Robot, q: Array) -> Array:
-    """The coordinate whose rate each velocity is, in the places of v; zero for bodies that float."""
+    """Coordinate whose rate each velocity is, in the order of v; zero for floating bodies."""
     tree, c = require_tree(robot), robot.coordinates
     found = np.zeros(c.nv)
     for node, places in zip(tree.nodes, tree.places, strict=True):
@@ -240,6 +241,6 @@ def _joint_coordinates(robot: Robot, q: Array) -> Array:
 
 
 def _rounded(x: float) -> float:
-    """The number of few digits that a fitted one stands for, if there is one within its rounding."""
+    """The fitted number rounded to 9 digits, if that is within its rounding error; else the number itself."""
     short = float(f"{x:.9g}")
     return short if abs(short - x) <= ROUNDING * abs(x) else float(x)

@@ -1,4 +1,4 @@
-"""Recorder of a motion integrated by another program: a trajectory like that of `simulate`."""
+"""Recorder of a motion that another program integrates: a trajectory like that of `simulate`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SINGLE_RUN = np.zeros(1, dtype=np.intp)
 
 
 class Recorder:
-    """Asks the law once for each sample, judges the sample, and keeps it.
+    """Recorder that calls the controller once per sample, and checks and stores the sample.
 
     Attributes:
-        robot: whose coordinates are recorded.
-        controller: what drives it, or None.
+        robot: the robot whose motion is recorded.
+        controller: the controller, or None.
         p: the robot's parameters, shape (np,).
         controller_p: the controller's parameters, shape (np of the controller,).
     """
@@ -45,20 +45,20 @@ class Recorder:
         controller_p: Values = None,
         t0: float = 0.0,
     ) -> None:
-        """Make room, and let the controller forget what it remembers.
+        """Allocate the record, and reset the controller's memory.
 
         Args:
-            robot: whose coordinates are recorded.
-            controller: what drives it, or None.
-            step: between samples [s].
-            samples: how many there are at most.
+            robot: the robot whose motion is recorded.
+            controller: the controller, or None.
+            step: time between samples [s].
+            samples: largest number of samples.
             p: the robot's parameters: nominal, overridden by name, or the whole vector.
             controller_p: the controller's parameters, likewise.
             t0: time of the first sample [s].
 
         Raises:
-            ModelError, ParameterError, ShapeError: for parts that do not fit, bad numbers, and more samples than fit
-                into memory.
+            ModelError, ParameterError, ShapeError: for a controller that does not fit the robot, invalid numbers, or
+                more samples than fit into memory.
         """
         require_parts(robot, controller, None, None)
         self.robot, self.controller = robot, controller
@@ -74,28 +74,28 @@ class Recorder:
         self._started = time.perf_counter()
 
     def times(self) -> Iterator[float]:
-        """Times of all samples in turn [s], one for each call of ``tick``."""
+        """Return an iterator over the times of all samples [s], one for each call of ``tick``."""
         return map(self.time, range(self._record.run.samples))
 
     def time(self, index: int) -> float:
         """Time of one sample [s].
 
         Args:
-            index: of the sample.
+            index: index of the sample, from 0.
         """
         return self._record.run.time(index)
 
     def observed(self, controller_p: Values) -> None:
-        """Set parameters of the law that the other program tells, such as an obstacle's place, for all samples to come.
+        """Set controller parameters measured by the other program, such as an obstacle's position, for later samples.
 
         Args:
             controller_p: the controller's parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ParameterError, ShapeError: for what they cannot be.
+            ParameterError, ShapeError: for invalid values.
         """
         own = NO_PARAMETERS if self.controller is None else self.controller.parameters
-        # In place: what observes holds this array.
+        # In place, because the observer refers to this array.
         self._numbers[len(self.p) :] = self.controller_p = own.values(controller_p)
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Recorder:
         return int(self._record.count[0])
 
     def tick(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Take in the next sample: the law remembers it, is asked, and what it says is recorded.
+        """Record the next sample: update the controller's memory, call the controller, and store its output.
 
         Args:
             q: coordinates, shape (nq,).
@@ -113,7 +113,7 @@ class Recorder:
             u, shape (nu,), or R, shape (nv,), of a controller that applies forces; empty without a controller.
 
         Raises:
-            SimulationError: if the motion or the law has to stop here; the trajectory up to here is attached.
+            SimulationError: if the motion or the controller has to stop; the trajectory so far is attached.
         """
         record, index, c = self._record, len(self), self.robot.coordinates
         x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
@@ -133,19 +133,19 @@ class Recorder:
         return np.array(values["output"])
 
     def fail(self, error: BaseException) -> SimulationError:
-        """The error to be raised for what the law or the other program raised after the last sample.
+        """Return the SimulationError for an error of the controller or of the other program after the last sample.
 
         Args:
-            error: what was raised.
+            error: the error that was raised.
         """
         self._record.fail(0, error)
         return self._error()
 
     def trajectory(self, ending: str | None = None) -> Trajectory:
-        """What was recorded.
+        """Return the recorded trajectory.
 
         Args:
-            ending: why it ended; as the record has it if not given.
+            ending: reason for the end; that of the record if not given.
         """
         if ending is not None:
             self._record.ending[0] = ending
@@ -154,11 +154,11 @@ class Recorder:
 
     def _error(self) -> SimulationError:
         record = self._record
-        said, status = str(record.ending[0]), Status(int(record.failure[0]))
+        message, status = str(record.ending[0]), Status(int(record.failure[0]))
         trajectory = self.trajectory()
         if len(trajectory):
-            said = f"{said} The last state: q = {_formatted(trajectory.q[-1])}, v = {_formatted(trajectory.v[-1])}"
-        return SimulationError(said, trajectory, status)
+            message += f" The last state: q = {_formatted(trajectory.q[-1])}, v = {_formatted(trajectory.v[-1])}"
+        return SimulationError(message, trajectory, status)
 
 
 def _formatted(numbers: Array) -> str:

@@ -1,7 +1,7 @@
 """Absolute joint angles of a tree of bodies as relative angles between neighbouring bodies.
 
-An angle measured from an axis of the world has a counterpart in other programs only where every rotation on the way to
-its joint is about one axis.
+An angle measured from an axis of the world can be expressed between two bodies only if all rotations between the world
+and its joint are about one axis.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...symbolic.validation import constant_values
 
 Array = NDArray[np.float64]
 PARALLEL_TOLERANCE = 1e-12
-"""How far the cosine of an angle may be from ±1 for two axes to be one."""
+"""Largest difference from ±1 of the cosine of the angle between two axes that count as parallel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class SingleAxisRotation:
 
     Attributes:
         axis: unit vector in the world; None if nothing turns.
-        rates: share of each velocity in the turn, shape (nv,), or (0,) if nothing turns.
-        start: rotation where the turn is zero, shape (3, 3).
+        rates: coefficient of each velocity in the angular velocity, shape (nv,), or (0,) if nothing turns.
+        start: rotation at the angle zero, shape (3, 3).
     """
 
     axis: Array | None
@@ -41,16 +41,16 @@ class SingleAxisRotation:
 
     @property
     def turns(self) -> bool:
-        """Whether any coordinate turns the body."""
+        """True if any coordinate turns the body."""
         return bool(np.any(self.rates))
 
     @property
     def own_axis(self) -> Array:
-        """The axis in the body, about which alone it turns, shape (3,); its z axis if it does not turn."""
+        """The axis of rotation in the body's frame, shape (3,); its z axis if the body does not turn."""
         return np.array([0.0, 0.0, 1.0]) if self.axis is None else self.start.T @ self.axis
 
     def along(self, axis: Array) -> float | None:
-        """1 or −1 if another axis lies along this one, the same way or against it; None if not.
+        """Sign of another axis relative to this one, 1 or −1; None if they are not parallel.
 
         Args:
             axis: unit vector in the world.
@@ -60,18 +60,18 @@ class SingleAxisRotation:
 
 
 NO_ROTATION = SingleAxisRotation(None, np.zeros(0), np.eye(3))
-"""The world."""
+"""Rotation of the world."""
 
 
 @dataclass(frozen=True, eq=False)
 class RelativeAngles:
-    """How the joints of a tree are placed and displaced between two bodies, where some are measured from the world.
+    """Placements and displacements of joints between two bodies, for a tree with angles measured from the world.
 
     Attributes:
-        matrix: S of q' = S q and v' = S v, where coordinates are rates, shape (nv, nv), in the places of v.
-        rotations: of each joint's frame in that of what carries it, shape (3, 3) each.
-        turnings: of each node in the world; None if it turns about several axes.
-        are_relative: whether each joint's coordinate is that of the robot, and no difference of two.
+        matrix: S of v' = S v, and of q' = S q for joints whose velocities are rates, shape (nv, nv), in the order of v.
+        rotations: rotation of each joint's frame in the frame of its parent, shape (3, 3) each.
+        turnings: rotation of each node in the world; None if it turns about several axes.
+        are_relative: for each joint, True if its coordinate is that of the robot, not a difference of two.
     """
 
     matrix: Array
@@ -81,16 +81,16 @@ class RelativeAngles:
 
     @classmethod
     def of(cls, label: str, tree: Tree, rotations: Sequence[Array]) -> RelativeAngles:
-        """Follow the tree from the world outwards.
+        """Compute the relative angles of a tree.
 
         Args:
-            label: of the robot, for messages.
-            tree: of bodies.
-            rotations: placements of its joints as numbers, shape (3, 3) each; of those measured from the world's axes,
-                in these.
+            label: name of the robot, for messages.
+            tree: the tree of bodies.
+            rotations: numerical rotations of its joints, shape (3, 3) each, in the frame of the parent, or of the world
+                for joints measured from the world's axes.
 
         Raises:
-            BridgeError: for a joint that is measured from the world's axes while what carries it turns about another.
+            BridgeError: for a joint that is measured from the world's axes while its parent turns about another axis.
         """
         S = np.eye(tree.coordinates.nv)
         placed: list[Array] = []
@@ -106,8 +106,8 @@ class RelativeAngles:
                 sign = _axis_sign(node, R, above)
                 if above is None or sign is None:
                     raise BridgeError(
-                        f"{label}: {node.name!r} is measured from the world's axes while what carries it turns about "
-                        "another axis: no joint between the two bodies has that coordinate. Build the robot with "
+                        f"{label}: {node.name!r} is measured from the world's axes while its parent turns about "
+                        "another axis, so no joint between the two bodies has this coordinate. Build the robot with "
                         "relative angles"
                     )
                 if above.turns:
@@ -121,19 +121,19 @@ class RelativeAngles:
 
 
 def relative_angle_matrix(robot: Robot, rates: Sequence[int]) -> Array:
-    """S of q' = S q for joints of one coordinate: the identity but for angles measured from the world's axes.
+    """S of q' = S q for joints of one coordinate: the identity except for angles measured from the world's axes.
 
     Args:
-        robot: any; without a tree of bodies its coordinates are what they are.
-        rates: place in v of the rate of each of these coordinates, in the order of S.
+        robot: the robot; without a tree of bodies S is the identity.
+        rates: index in v of the rate of each of these coordinates, in the order of S.
 
     Raises:
-        BridgeError: for a joint that is measured from the world's axes while what carries it turns about another.
+        BridgeError: for a joint that is measured from the world's axes while its parent turns about another axis.
     """
     tree = robot.tree
     if tree is None or not any(node.absolute and node.parent != WORLD for node in tree.nodes):
         return np.eye(len(rates))
-    # Of numbers mostly; what depends on parameters has the directions of the nominal ones.
+    # Mostly constant; directions that depend on parameters are evaluated at their nominal values.
     placed = ca.horzcat(*(node.placement.rotation for node in tree.nodes))
     numbers = constant_values(placed)
     values = robot.evaluate(ca.densify(placed)) if numbers is None else numbers
@@ -141,7 +141,7 @@ def relative_angle_matrix(robot: Robot, rates: Sequence[int]) -> Array:
 
 
 def _axis_sign(node: Node, R: Array, above: SingleAxisRotation | None) -> float | None:
-    """Sense in which a joint measured from the world turns about the axis of what carries it; None if it does not."""
+    """Sign of the axis of a joint measured from the world relative to its parent's axis; None if not parallel."""
     if above is None or not above.turns:
         return None if above is None else 1.0
     return above.along(R @ np.array(node.joint.axis)) if isinstance(node.joint, Revolute) else None
@@ -163,5 +163,5 @@ def _rotation_after(
     sign = above.along(axis)
     if sign is None:
         return None
-    # An angle from the world's axes is the whole turn by itself.
+    # An angle measured from the world's axes is the total angle.
     return SingleAxisRotation(above.axis, sign * own + (above.rates if is_relative else 0.0), start)

@@ -1,4 +1,4 @@
-"""Mass matrix and bias of a robot at rest, with the shares of the moments of inertia and of gravity."""
+"""Mass matrix and bias of a robot at rest, with the contributions of moments of inertia and of gravity."""
 
 from __future__ import annotations
 
@@ -19,63 +19,63 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StaticModel:
-    """Of a robot in one place.
+    """Statics of a robot at one configuration.
 
     Attributes:
         q: coordinates, shape (nq,).
         M: mass matrix, shape (n, n).
-        turned: J, the part of M that moments of inertia make, shape (n, n); zero where no bodies are known.
-        h: bias without velocities, shape (n,).
-        pull: the part of h that gravity makes, shape (n,); zero where no bodies are known.
-        units: of what each velocity is the rate of, n of them: "m", "rad", or others.
+        rotational: J, the part of M that comes from moments of inertia, shape (n, n); zero if no bodies are known.
+        h: bias at zero velocity, shape (n,).
+        gravity: the part of h that comes from gravity, shape (n,); zero if no bodies are known.
+        units: for each velocity the unit of the coordinate of which it is the rate, n of them: "m", "rad", or others.
     """
 
     q: Array
     M: Array
-    turned: Array
+    rotational: Array
     h: Array
-    pull: Array
+    gravity: Array
     units: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, robot: Robot, p: Array, places: Sequence[Array], rates: Callable[[Array], Array] | None = None
+        cls, robot: Robot, p: Array, configurations: Sequence[Array], rates: Callable[[Array], Array] | None = None
     ) -> list[StaticModel]:
-        """A robot in several places.
+        """Evaluate the statics of a robot at several configurations.
 
         Args:
-            robot: any.
+            robot: the robot.
             p: its parameters, shape (np,).
-            places: coordinates, shape (nq,) each.
-            rates: T of v = T w, shape (nv, n), to have all for other velocities w; none if not given.
+            configurations: coordinates, shape (nq,) each.
+            rates: function q → T of v = T w, shape (nv, n), for other velocities w; the robot's own v if not given.
         """
         c, tree = robot.coordinates, _own_tree(robot)
-        turned, pull = ca.SX(c.nv, c.nv), ca.SX(c.nv, 1)
+        rotational, gravity = ca.SX(c.nv, c.nv), ca.SX(c.nv, 1)
         if tree is not None:
-            # Of bodies alone: springs and the like are no part of a tree.
-            turned, pull = _rotational_inertia(tree), Articulated().bias(tree)
+            # The tree contains bodies only, no springs or dampers.
+            rotational, gravity = _rotational_inertia(tree), Articulated().bias(tree)
         kernel = Kernel(
             "at_rest",
             {"t": c.t, "q": c.q, "v": c.v, "p": robot.p},
-            {"M": robot.mass_matrix, "J": ca.densify(turned), "h": robot.bias, "pull": ca.densify(pull)},
+            {"M": robot.mass_matrix, "J": ca.densify(rotational), "h": robot.bias, "pull": ca.densify(gravity)},
             compiled=False,
         )
         units, found = velocity_units(robot), list[StaticModel]()
-        for q in places:
-            M, J, h, pull_here = (np.atleast_1d(part) for part in kernel(0.0, q, np.zeros(c.nv), p))
+        for q in configurations:
+            M, J, h, pull = (np.atleast_1d(part) for part in kernel(0.0, q, np.zeros(c.nv), p))
             T = np.eye(c.nv) if rates is None else rates(q)
             M, J = (T.T @ part.reshape(c.nv, c.nv) @ T for part in (M, J))
-            # A rate there is made of rates here of its own kind.
+            # Each w combines velocities of one kind.
             own = tuple(units[int(np.argmax(column))] for column in np.abs(T).T)
-            found.append(cls(np.array(q, dtype=np.float64), M, J, T.T @ h, T.T @ pull_here, own))
+            found.append(cls(np.array(q, dtype=np.float64), M, J, T.T @ h, T.T @ pull, own))
         return found
 
 
 def velocity_units(robot: Robot) -> list[str]:
-    """Unit of what each velocity is the rate of, nv of them; empty where it is not known.
+    """Unit of the coordinate of which each velocity is the rate, nv of them; empty if it is not known.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     c, tree = robot.coordinates, _own_tree(robot)
     if tree is None:
@@ -88,7 +88,7 @@ def velocity_units(robot: Robot) -> list[str]:
 
 
 def _own_tree(robot: Robot) -> Tree | None:
-    """The tree, if the robot is in its coordinates."""
+    """The robot's tree if both have the same coordinates; otherwise None."""
     c, tree = robot.coordinates, robot.tree
     if tree is None or tree.coordinates.names != c.names:
         return None

@@ -1,4 +1,4 @@
-"""Comparison of the composite inertia that each joint carries, in a robot and in a model of another program."""
+"""Comparison of the mass and inertia on each joint, in a robot and in a model of another program."""
 
 from __future__ import annotations
 
@@ -24,41 +24,44 @@ def subtree_differences(
     moments: bool = True,
     tolerance: float = TOLERANCE,
 ) -> dict[str, str]:
-    """Joint → what differs of all that moves with it; of bodies that are fixed to each other it is one and the same.
+    """Compare the total mass and the principal moments of inertia of the bodies on each joint.
 
     Args:
-        robot: here.
-        theirs: name of a joint here → what it carries there, in any frame of its own.
+        robot: the robot.
+        theirs: name of a joint of the robot → mass properties of the bodies on it in the model, in any frame.
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
-        moments: whether principal moments of inertia are compared, too. Not all of them can be felt in all robots.
-        tolerance: relative, of both.
+        moments: True to compare principal moments of inertia too, some of which may not affect the motion.
+        tolerance: relative tolerance of masses and moments.
+
+    Returns:
+        Name of a joint → sentence on the difference.
     """
     found: dict[str, str] = {}
     for node, own, other in _subtree_pairs(robot, theirs, p):
-        said: list[str] = []
-        # Not below is not the same as above: a NaN is neither.
+        differences: list[str] = []
+        # "not <=", so that NaN counts as a difference.
         if not abs(own.mass - other.mass) <= tolerance * max(own.mass, other.mass):
-            said.append(f"{own.mass:.9g} kg here and {other.mass:.9g} kg there")
-        here, there = _principal_moments(own), _principal_moments(other)
-        # Bodies that move in a plane alone need not have an inertia of a body in space.
+            differences.append(f"{own.mass:.9g} kg in the robot and {other.mass:.9g} kg in the model")
+        ours, others = _principal_moments(own), _principal_moments(other)
+        # Bodies that move only in a plane need not have a complete inertia.
         is_known = moments and impossible_moments(own.inertia) is None
-        if is_known and not np.abs(here - there).max() <= tolerance * max(here[-1], there[-1], 1e-300):
-            both = (", ".join(f"{x:.6g}" for x in each) for each in (here, there))
-            said.append("principal moments ({}) kg m² here and ({}) kg m² there".format(*both))
-        if said:
-            bodies = ", ".join(repr(body.name) for body in node.bodies)
-            found[node.name] = f"what the joint {node.name!r} carries ({bodies or 'nothing'}) has {'; '.join(said)}"
+        if is_known and not np.abs(ours - others).max() <= tolerance * max(ours[-1], others[-1], 1e-300):
+            both = (", ".join(f"{x:.6g}" for x in each) for each in (ours, others))
+            differences.append("principal moments ({}) kg m² in the robot and ({}) kg m² in the model".format(*both))
+        if differences:
+            bodies = ", ".join(repr(body.name) for body in node.bodies) or "none"
+            found[node.name] = f"the bodies on joint {node.name!r} ({bodies}) have {'; '.join(differences)}"
     return found
 
 
 def subtree_unit_mismatch(
     robot: Robot, theirs: Mapping[str, MassProperties], p: Mapping[str, float] | ArrayLike | None = None
 ) -> str:
-    """A sentence on the units in which what joints carry there seems to be given; empty if in none, or in ours.
+    """Return a sentence on the units of the model's masses and moments; empty if they are SI units or not recognized.
 
     Args:
-        robot: here.
-        theirs: name of a joint here → what it carries there, in any frame of its own.
+        robot: the robot.
+        theirs: name of a joint of the robot → mass properties of the bodies on it in the model, in any frame.
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
     """
     both = [(own, other) for _, own, other in _subtree_pairs(robot, theirs, p)]
@@ -67,16 +70,16 @@ def subtree_unit_mismatch(
     return mass_unit_mismatch(masses, moments)
 
 
-def _principal_moments(of: MassProperties) -> NDArray[np.float64]:
-    """Principal moments of inertia, shape (3,); NaN of what is not finite, on which eigenvalues do not converge."""
-    finite = np.isfinite(of.inertia).all()
-    return np.array(np.linalg.eigvalsh(of.inertia) if finite else [np.nan] * 3, dtype=np.float64)
+def _principal_moments(mass: MassProperties) -> NDArray[np.float64]:
+    """Principal moments of inertia, shape (3,); NaN if the inertia is not finite."""
+    finite = np.isfinite(mass.inertia).all()
+    return np.array(np.linalg.eigvalsh(mass.inertia) if finite else [np.nan] * 3, dtype=np.float64)
 
 
 def _subtree_pairs(
     robot: Robot, theirs: Mapping[str, MassProperties], p: Mapping[str, float] | ArrayLike | None
 ) -> Iterator[tuple[Node, MassProperties, MassProperties]]:
-    """Each node whose joint carries something there, with what it carries here and there."""
+    """Nodes whose joints occur in the model, with the mass on them in the robot and in the model."""
     tree = robot.tree
     if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
         return

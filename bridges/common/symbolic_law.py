@@ -9,17 +9,17 @@ from ...symbolic.errors import BridgeError
 
 
 def require_symbolic_law(controller: Controller, become: str) -> Law:
-    """The law as expressions of (t, q, v, p).
+    """Return the law as expressions of (t, q, v, p).
 
     Args:
-        controller: any.
-        become: what is to be done with it, after "can".
+        controller: the controller.
+        become: what is to be done with it, for the message, after "cannot".
 
     Raises:
-        BridgeError: if it is not written as expressions, or remembers; with what to try.
+        BridgeError: if it is not given by expressions or has a memory; the message says what to try.
     """
     if not isinstance(controller, Controller):
-        raise BridgeError(f"a Controller can {become}, got {controller!r}")
+        raise BridgeError(f"only a Controller can {become}, got {controller!r}")
     law = controller.law
     if law is not None and controller.memory is None:
         return law
@@ -27,10 +27,10 @@ def require_symbolic_law(controller: Controller, become: str) -> Law:
 
 
 def detects_contradiction(controller: Controller) -> bool:
-    """Whether dependent rows contradict each other where they are told: the method serves those that only depend.
+    """True if the status for dependent rows means a contradiction, as the method solves dependent rows otherwise.
 
     Args:
-        controller: any.
+        controller: the controller.
     """
     while isinstance(controller, Wrapper):
         controller = controller.inner
@@ -42,17 +42,17 @@ def _reason(controller: Controller) -> str:
         inner, inside = controller.inner, type(controller.inner).__name__
         if inner.law is None:
             return f"neither can the {inside} inside it: {_reason(inner)}"
-        return f"it remembers from sample to sample, and what is written keeps nothing: take the {inside} inside it"
+        return f"it has a memory from sample to sample, which an export cannot contain; use the {inside} inside it"
     if isinstance(controller, ProgramController) and controller.program.is_affine:
         return (
-            "its inputs come from a quadratic programme at each tick: take realization='actuated', and cut the inputs "
-            "to the limits behind it, in C by saturate=True"
+            "its inputs come from a quadratic programme at each tick: use realization='actuated', and clip the inputs "
+            "to the limits afterwards, in C by saturate=True"
         )
     if isinstance(controller, ProgramController):
         return (
-            "rows nonlinear in the accelerations are solved by iteration at each tick, on the branch that it "
-            "remembers: write them so that they are affine in the accelerations"
+            "rows nonlinear in the accelerations are solved by iteration at each tick, on a branch kept in memory: "
+            "write them so that they are affine in the accelerations"
         )
     if controller.memory is not None:
-        return "it remembers from sample to sample, and what is written keeps nothing: take a law without memory"
-    return "it computes each tick in Python: take a law that is written as expressions, such as a ProgramController"
+        return "it has a memory from sample to sample, which an export cannot contain; use a controller without memory"
+    return "it computes each tick in Python; use a controller given by expressions, such as a ProgramController"

@@ -1,4 +1,4 @@
-"""Features without a counterpart in another program: an error that names them, or left out on request."""
+"""Features that another program cannot represent: an error that names them, or omission on request."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from ...symbolic.errors import BridgeError
 
 
 def check_unsupported(
-    program: str, owner: str, lost: Mapping[str, str], ignore: Sequence[str], *, hint: str = ""
+    program: str, owner: str, unsupported: Mapping[str, str], ignore: Sequence[str], *, hint: str = ""
 ) -> tuple[str, ...]:
-    """What is to be ignored, after a look at what is lost.
+    """Return the names to be ignored, after a check that no other feature is unsupported.
 
     Args:
-        program: or format, that lacks the counterpart.
-        owner: name of what is handed over.
-        lost: a sentence for each thing, by name.
-        ignore: names.
-        hint: what else can be done.
+        program: name of the program or format.
+        owner: name of the exported or loaded model.
+        unsupported: name of each unsupported feature → sentence on it.
+        ignore: names of features to be omitted.
+        hint: further remedy, for the message.
 
     Raises:
-        BridgeError: for what is lost and not ignored, or names to be ignored that nothing has; names everything.
+        BridgeError: for unsupported features that are not ignored, or ignored names that are not unsupported features;
+            the message lists all of them.
     """
     names = (ignore,) if isinstance(ignore, str) else tuple(ignore)
-    unknown = [name for name in names if name not in lost]
+    unknown = [name for name in names if name not in unsupported]
     if unknown:
         raise BridgeError(
-            f"ignore= names {', '.join(map(repr, unknown))}, but of {owner} only these have no counterpart in "
-            f"{program}: {', '.join(map(repr, lost)) or 'none'}"
+            f"ignore= names {', '.join(map(repr, unknown))}, but the features of {owner} that {program} cannot "
+            f"represent are: {', '.join(map(repr, unsupported)) or 'none'}"
         )
-    rest = {name: why for name, why in lost.items() if name not in names}
+    rest = {name: why for name, why in unsupported.items() if name not in names}
     if rest:
         raise BridgeError(
-            f"{owner} has what {program} has no counterpart for: {'; '.join(rest.values())}. Leave it out by "
-            f"ignore=[{', '.join(map(repr, rest))}], which makes it another robot{', ' * bool(hint)}{hint}"
+            f"{program} cannot represent all of {owner}: {'; '.join(rest.values())}. Leave these out by "
+            f"ignore=[{', '.join(map(repr, rest))}], which changes the robot{', ' * bool(hint)}{hint}"
         )
     return names

@@ -158,13 +158,13 @@ def run_in_pinocchio(case: CrossCheckCase, step: float) -> Motion:
         tau = drive(q, v, t) + exported.passive(q, v, t)
         return np.concatenate([v, pin.aba(model, data, q, v, tau)])
 
-    x = np.concatenate(exported.states.there(setup.q0, setup.v0))
+    x = np.concatenate(exported.states.to_model(setup.q0, setup.v0))
     return _run_steps(
         case,
         step,
         lambda t, state, h: rk4_step(rate, t, state, h),
         x,
-        lambda state: exported.states.here(state[:nq], state[nq:])[0],
+        lambda state: exported.states.from_model(state[:nq], state[nq:])[0],
     )
 
 

@@ -130,7 +130,7 @@ class ControllerSystem(LeafSystem):
         context.SetAbstractState(int(self._memory), memory)
 
     @contextmanager
-    def lent(self, context: Context) -> Generator[Controller]:
+    def in_use(self, context: Context) -> Generator[Controller]:
         """The law with the memory of a Context, such as to look at what it has estimated, and then with its own again.
 
         Args:
@@ -139,7 +139,7 @@ class ControllerSystem(LeafSystem):
         # One for each call: within one Context's memory that of another may be asked.
         lender = copy.copy(self._lender)
         lender.value = context.get_abstract_state(int(self._memory)).get_value()
-        with lender.lent() as law:
+        with lender.in_use() as law:
             yield law
 
     def _told(self, context: Context) -> tuple[float, Array, Array, Array]:
@@ -150,7 +150,7 @@ class ControllerSystem(LeafSystem):
                 "get_state_output_port()"
             )
         x = self._state.Eval(context)
-        q, v = self.states.here(x[: self.states.nq], x[self.states.nq :])
+        q, v = self.states.from_model(x[: self.states.nq], x[self.states.nq :])
         if self._given.HasValue(context):
             p = self.controller.parameters.values(self._given.Eval(context))
         else:
@@ -162,12 +162,12 @@ class ControllerSystem(LeafSystem):
         t, q, v, p = self._told(context)
         if self._held is not None:
             return t, q, v, np.array(context.get_discrete_state(int(self._held)).value())
-        with self.lent(context) as law:
+        with self.in_use(context) as law:
             return t, q, v, law.control(t, q, v, p)
 
     def _sample(self, context: Context, state: State) -> None:
         t, q, v, p = self._told(context)
-        with self.lent(context) as law:
+        with self.in_use(context) as law:
             law.advance(t, q, v, p)
             state.get_mutable_abstract_state(int(self._memory)).set_value(law.memory)
             if self._held is not None:
@@ -176,7 +176,7 @@ class ControllerSystem(LeafSystem):
     def _pushed(self, context: Context) -> Array:
         """Generalized force there."""
         t, q, v, output = self._asked(context)
-        return self.states.force_there(q, self._applied(t, q, v, output))
+        return self.states.force_to_model(q, self._applied(t, q, v, output))
 
     def _force(self, context: Context, force: BasicVector) -> None:
         force.SetFromVector(self._pushed(context))
@@ -202,7 +202,7 @@ class ControllerSystem(LeafSystem):
 
     def _status(self, context: Context, status: BasicVector) -> None:
         t, q, v, p = self._told(context)
-        with self.lent(context) as law:
+        with self.in_use(context) as law:
             status.SetFromVector(np.array([float(_checked_output(law.observe(t, q, v, p), law))]))
 
 

@@ -90,7 +90,7 @@ def drive(
     own = model_parameters(controller, p)
     plant: MultibodyPlant = export(controller.robot, p=own) if model is None else model
     if tolerance is not None:
-        match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
+        match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).check(
             tolerance
         )
     if name is not None:

@@ -136,7 +136,7 @@ def _single_joints(robot: Robot, p: Mapping[str, float] | ArrayLike | None) -> l
     owner = {place: node.name for node, at in zip(tree.nodes, tree.places, strict=True) for place in at if len(at) == 1}
     if ca.depends_on(robot.input_matrix, ca.vertcat(c.t, c.q, c.v)):
         return [None] * len(robot.input_names)
-    between = BodyTree.of(robot, p).between
+    between = BodyTree.of(robot, p).relative_angles
     B = robot.evaluate(robot.input_matrix, p=p).reshape(c.nv, -1)
     columns = np.linalg.solve(between.T, B).T
     found: list[str | None] = []

@@ -76,7 +76,7 @@ def match(
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
     notes += [said] if (said := range_unit_mismatch(robot, _ranges(model, found, model_instance))) else []
     result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
-    if result.differs(tolerance):
+    if result.difference(tolerance):
         bodies = subtree_differences(robot, subtree_masses(model, found, model_instance), p)
         result = dataclasses.replace(result, bodies=bodies)
     return result

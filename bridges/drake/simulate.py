@@ -118,7 +118,7 @@ def simulate(
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     plant, _ = build_plant(robot, None, recorder.p, period)
-    match(robot, plant, p=recorder.p).require()
+    match(robot, plant, p=recorder.p).check()
     states, _ = match_states(robot, plant)
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
@@ -136,14 +136,14 @@ def simulate(
     context = simulator.get_mutable_context()
     context.SetTime(begin)
     own = plant.GetMyMutableContextFromRoot(context)
-    plant.SetPositionsAndVelocities(own, np.concatenate(states.there(*state)))
+    plant.SetPositionsAndVelocities(own, np.concatenate(states.to_model(*state)))
     try:
         for k, t in enumerate(recorder.times()):
             try:
                 if k:
                     simulator.AdvanceTo(t)
                     x = plant.GetPositionsAndVelocities(own)
-                    state = states.here(x[: states.nq], x[states.nq :])
+                    state = states.from_model(x[: states.nq], x[states.nq :])
             except (Exception, SystemExit) as error:
                 raise recorder.fail(error) from error
             recorder.tick(*state)

@@ -239,7 +239,7 @@ class ControlCallback:
             ShapeError: for a wrong shape, or numbers that are not finite.
         """
         c = self._robot.coordinates
-        self.joints.place(data, *self.joints.states.there(vector("q", q, c.nq), vector("v", v, c.nv)))
+        self.joints.place(data, *self.joints.states.to_model(vector("q", q, c.nq), vector("v", v, c.nv)))
 
     def state(self, data: MjData) -> tuple[Array, Array]:
         """Our coordinates, shape (nq,), and velocities, shape (nv,), of the robot.
@@ -247,7 +247,7 @@ class ControlCallback:
         Args:
             data: MuJoCo's.
         """
-        return self.joints.states.here(data.qpos, data.qvel)
+        return self.joints.states.from_model(data.qpos, data.qvel)
 
     def step(self, data: MjData) -> None:
         """One step of MuJoCo under the law: the law takes in the state, and acts at all stages of the step.
@@ -443,7 +443,7 @@ def drive(
     robot, controller_p = controller.robot, controller.parameters.values(p)
     own = model_parameters(controller, controller_p)
     if tolerance is not None:
-        match(robot, model, names=names, p=own, tolerance=tolerance).require(tolerance)
+        match(robot, model, names=names, p=own, tolerance=tolerance).check(tolerance)
     joints = JointMap.of(robot, model, names)
     if has_newton_bug(model):
         warnings.warn(

@@ -97,13 +97,13 @@ class _MomentArms:
         places = list(itertools.islice(random_configurations(states.robot, np.random.default_rng(1687)), PLACES))
         there: list[Array] = []
         for q in places:
-            joints.place(data, *states.there(q, still))
+            joints.place(data, *states.to_model(q, still))
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             mujoco.mj_tendon(model, data)
             mujoco.mj_transmission(model, data)
             there.append(moments(model, data)[first_forces(model)])
-        here = np.array([moment @ states.velocities(q) for moment, q in zip(there, places, strict=True)])
+        here = np.array([moment @ states.velocity_jacobian(q) for moment, q in zip(there, places, strict=True)])
         own = set(model.dof_jntid[joints.own].tolist())
         felt = [bool(there[0][k][joints.own].any()) or _joint(model, k) in own for k in range(actuator_count(model))]
         strange = [bool(there[0][k][~joints.own].any()) for k in range(actuator_count(model))]
@@ -150,7 +150,7 @@ def find_motors(joints: JointMap, forces: Array, inputs: Sequence[str]) -> Motor
     missed = moments @ (matrix @ forces) - forces
     lost = np.flatnonzero((np.abs(missed) > TOLERANCE * np.abs(forces).max(initial=1.0)).any(axis=0))
     if lost.size:
-        felt = np.array([joints.states.force_there(levers.q, column) for column in missed.T[lost]])
+        felt = np.array([joints.states.force_to_model(levers.q, column) for column in missed.T[lost]])
         dofs = np.flatnonzero((np.abs(felt) > TOLERANCE * np.abs(felt).max()).any(axis=0))
         without = dict.fromkeys(str(model.joint(int(model.dof_jntid[v])).name) for v in dofs)
         driven = [f"{_name(model, k)} on {_target(model, k)}" for k in found]
@@ -367,10 +367,10 @@ def build_output_writer(robot: Robot, joints: JointMap, applies_force: bool, p: 
     check_no_servos(joints)
     if constant and not joints.floats:
         zero, states = np.zeros(c.nq), joints.states
-        turned = np.array([states.force_there(zero, column) for column in columns.T]).reshape(-1, states.nv).T
+        turned = np.array([states.force_to_model(zero, column) for column in columns.T]).reshape(-1, states.nv).T
         return OutputWriter(joints, _constant(turned), None, None)
     return OutputWriter(
-        joints, lambda t, q, v, output: joints.states.force_there(q, force(t, q, v, output)), None, None
+        joints, lambda t, q, v, output: joints.states.force_to_model(q, force(t, q, v, output)), None, None
     )
 
 

@@ -85,7 +85,7 @@ def build_equalities(
 def _coupling_elements(
     coupling: JointCoupling, writer: BodyWriter, tendons: list[MjcfElement], soft: dict[str, Array]
 ) -> MjcfElement:
-    shares = {writer.joints[i]: c for i, c in coupling.shares.items()}
+    shares = {writer.joints[i]: c for i, c in coupling.coefficients.items()}
     start = sum(c * writer.starts[name] for name, c in shares.items()) + coupling.constant
     if len(shares) > 2:
         label = f"held by {coupling.name}"
@@ -146,13 +146,13 @@ def multi_joint_tendons(forces: PassiveElements, writer: BodyWriter, ignored: Co
     found: list[MjcfElement] = []
     for kind, elements in (("stiffness", forces.springs), ("damping", forces.dampers), ("armature", forces.rotors)):
         for element in elements:
-            if len(element.shares) > 1:
-                names = [writer.joints[i] for i in element.shares]
+            if len(element.coefficients) > 1:
+                names = [writer.joints[i] for i in element.coefficients]
                 if kind == "armature" and _rotor(names) in ignored:
                     continue
                 rest = {"springlength": element.rest} if kind == "stiffness" else {}
                 tendon = MjcfElement("fixed", name=f"{kind} {' '.join(names)}", **{kind: element.value}, **rest)
-                for name, share in zip(names, element.shares.values(), strict=True):
+                for name, share in zip(names, element.coefficients.values(), strict=True):
                     tendon.add("joint", joint=name, coef=share)
                 found.append(tendon)
     return found
@@ -172,12 +172,12 @@ def unsupported_rotors(tree: BodyTree, forces: PassiveElements) -> dict[str, str
     names = {i: name for solid in tree.solids for i, name in enumerate(solid.names, solid.at_v)}
     found: dict[str, str] = {}
     for rotor in forces.rotors:
-        chains = [_ancestors(tree, owner[i]) for i in rotor.shares]
+        chains = [_ancestors(tree, owner[i]) for i in rotor.coefficients]
         longest = max(chains, key=len)
-        label = _rotor([names[i] for i in rotor.shares])
+        label = _rotor([names[i] for i in rotor.coefficients])
         if any(not chain <= longest for chain in chains):
             found[label] = f"a {label}, which are on different branches"
-        elif len(rotor.shares) > 1 and TENDON_ARMATURE.missing:
+        elif len(rotor.coefficients) > 1 and TENDON_ARMATURE.missing:
             found[label] = f"a {label}: {TENDON_ARMATURE.missing}"
     return found
 

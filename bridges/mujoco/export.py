@@ -74,7 +74,7 @@ def build_motors(robot: Robot, tree: BodyTree, writer: BodyWriter, *, limits: bo
         if (own := columns[j]) is None:
             lost[name] = f"input {name!r}: the force that it makes depends on the state"
             continue
-        column = np.asarray(np.linalg.solve(tree.between.T, own), dtype=np.float64)
+        column = np.asarray(np.linalg.solve(tree.relative_angles.T, own), dtype=np.float64)
         column[np.abs(column) < CONSTANT_TOLERANCE * np.abs(column).max()] = 0.0
         felt = [int(i) for i in np.flatnonzero(column)]
         effort = robot.limits.effort[j] if limits else np.inf
@@ -140,9 +140,9 @@ def reference_coordinates(robot: Robot, tree: BodyTree, forces: PassiveElements)
     for solid in tree.solids:
         if solid.kind == "free":
             q[solid.at_q + 6] = 1.0
-        elif solid.shares and solid.kind == "slide":
+        elif solid.proportional_bodies and solid.kind == "slide":
             # Of no length its inertia about the joint before would vanish.
-            rest = next((spring.rest for spring in forces.springs if set(spring.shares) == {solid.at_v}), 0.0)
+            rest = next((spring.rest for spring in forces.springs if set(spring.coefficients) == {solid.at_v}), 0.0)
             q[solid.at_q] = rest if rest > 0.0 else LENGTH
     return q
 
@@ -239,7 +239,7 @@ def export(
             f"{robot.name}: {names} follow a length, and {TENDON_ARMATURE.missing}, which is what holds them"
         )
     wires = build_motors(robot, tree, writer, limits=limits)
-    lost = {name: f"natural constraint {name!r}: {why}" for name, why in closed.left.items()}
+    lost = {name: f"natural constraint {name!r}: {why}" for name, why in closed.unsupported.items()}
     lost |= wires.lost
     lost |= {
         name: f"{name!r}: a force or an inertia besides those of the bodies, which is no constant damping or friction, "

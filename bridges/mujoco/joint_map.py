@@ -94,12 +94,12 @@ class JointMap:
         """A function that gives our coordinates and velocities, in arrays that it uses again."""
         states, c = self.states, self.states.robot.coordinates
         if self.floats:
-            return lambda data: states.here(data.qpos, data.qvel)
+            return lambda data: states.from_model(data.qpos, data.qvel)
         # Without floating bodies both are linear in theirs, most often a choice of some of them.
         q, v = np.zeros(c.nq), np.zeros(c.nv)
         zero_q, zero_v = np.zeros(self.model.nq), np.zeros(self.model.nv)
-        Q = np.array([states.here(unit, zero_v)[0] for unit in np.eye(self.model.nq)]).T
-        V = np.array([states.here(zero_q, unit)[1] for unit in np.eye(self.model.nv)]).T
+        Q = np.array([states.from_model(unit, zero_v)[0] for unit in np.eye(self.model.nq)]).T
+        V = np.array([states.from_model(zero_q, unit)[1] for unit in np.eye(self.model.nv)]).T
         if _is_selection(Q) and _is_selection(V):
             at_q, at_v = Q.argmax(axis=1), V.argmax(axis=1)
 

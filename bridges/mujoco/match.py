@@ -182,18 +182,18 @@ def loop_differences(
     if not theirs:
         return [f"the robot has natural constraints that the model lacks: {held}"]
     data = mujoco.MjData(model)
-    start = np.array(joints.states.here(model.qpos0, np.zeros(model.nv))[0] if q is None else q, dtype=np.float64)
+    start = np.array(joints.states.from_model(model.qpos0, np.zeros(model.nv))[0] if q is None else q, dtype=np.float64)
     closed = _close(robot, start, p)
     if closed is None:
         return [f"no position was found that closes {held}: pass one near by as q="]
-    joints.place(data, *joints.states.there(closed, np.zeros(robot.coordinates.nv)))
+    joints.place(data, *joints.states.to_model(closed, np.zeros(robot.coordinates.nv)))
     mujoco.mj_fwdPosition(model, data)
     rows = _equality_rows(joints, data, theirs)
     gap = float(np.abs(np.asarray(data.efc_pos)[rows]).max(initial=0.0))
     if gap > GAP_TOLERANCE:
         return [f"where {held} are closed here, {', '.join(names)} are open by up to {gap:.3g} there"]
     ours = robot.evaluate(robot.natural_form[0], q=closed, v=np.zeros(robot.coordinates.nv), p=p)
-    J = _jacobian(mujoco, joints, data)[rows] @ joints.states.velocities(closed)
+    J = _jacobian(mujoco, joints, data)[rows] @ joints.states.velocity_jacobian(closed)
     here, there = _row_space(ours.reshape(-1, robot.coordinates.nv)), _row_space(J)
     if abs(here - there).max() > 1e-6:
         return [
@@ -289,7 +289,7 @@ def match(
         tolerance: relative difference of M and h above which it is looked for what causes it.
 
     Returns:
-        What differs; ``match(...).require()`` raises if anything does.
+        What differs; ``match(...).check()`` raises if anything does.
 
     Raises:
         BridgeError: if joints do not match by name and kind; both sides are listed.
@@ -382,7 +382,9 @@ def _ranges(robot: Robot, joints: JointMap) -> Iterator[str]:
 def _limits(robot: Robot, joints: JointMap) -> Iterator[str]:
     """Joint limits push back in MuJoCo; those that the robot does not have are a difference."""
     model, names = joints.model, robot.coordinates.names
-    if is_disabled(model, "LIMIT") or not np.allclose(joints.states.between, np.eye(len(joints.states.between))):
+    if is_disabled(model, "LIMIT") or not np.allclose(
+        joints.states.relative_angles, np.eye(len(joints.states.relative_angles))
+    ):
         return  # switched off, or ranges of angles between bodies, which absolute angles have no bounds for
     for name, joint in zip(joints.names, joints.at, strict=True):
         if not model.jnt_limited[joint] or name not in names:

@@ -171,7 +171,7 @@ class BodyWriter:
         for solid in tree.solids:
             parent = self._elements["" if solid.parent < 0 else tree.solids[solid.parent].name]
             self._elements[solid.name] = self._body(parent, solid, inner)
-            for share in solid.shares:
+            for share in solid.proportional_bodies:
                 self._elements[share.name] = self._share(self._elements[solid.name], solid, share, inner)
         self._draw()
         for name, (body, R, x) in self._places.items():
@@ -210,7 +210,7 @@ class BodyWriter:
             if solid.kind != "free":
                 count = len(solid.names)
                 found[solid.at_v : solid.at_v + count] = q[solid.at_q : solid.at_q + count]
-        return np.asarray(self._tree.between @ found)
+        return np.asarray(self._tree.relative_angles @ found)
 
     def _body(self, parent: MjcfElement, solid: TreeBody, inner: Array) -> MjcfElement:
         R, x = solid.rotation, solid.position
@@ -252,7 +252,7 @@ class BodyWriter:
             extra["frictionloss"] = float(f.friction[at])
         for key, elements in (("damping", f.dampers), ("stiffness", f.springs), ("armature", f.rotors)):
             for element in elements:
-                if set(element.shares) == {at}:
+                if set(element.coefficients) == {at}:
                     extra[key] = element.value
                     extra |= {"springref": element.rest} if key == "stiffness" else {}
         at_q = solid.at_q + at - solid.at_v
@@ -312,7 +312,7 @@ class BodyWriter:
                 # What slides is as long as it is drawn out where the model is set up.
                 ends.append(-solid.axes[0] * self.starts[solid.names[0]])
             self._capsules(solid.name, ends, least)
-            for share in solid.shares:
+            for share in solid.proportional_bodies:
                 self._capsules(share.name, [share.mass.center], least)
 
     def _capsules(self, body: str, ends: Sequence[Array], least: float) -> None:

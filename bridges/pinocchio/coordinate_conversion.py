@@ -73,14 +73,14 @@ class PinocchioStateConversion:
         self._flat = StateConversion(robot, PINOCCHIO, slots, (nq, nv))
         self._forth_q, self._forth_v = (
             _constant(self._flat, robot, slots),
-            self._flat.velocities(neutral_coordinates(robot)),
+            self._flat.velocity_jacobian(neutral_coordinates(robot)),
         )
         self._back_q = np.asarray(np.linalg.solve(self._forth_q, np.eye(nq)), dtype=np.float64)
         self._back_v = np.asarray(np.linalg.solve(self._forth_v, np.eye(nv)), dtype=np.float64)
         self._turns = any(piece.kind == "planar" for piece in own)
         self._blocks = self._velocity_blocks(np.zeros(nq))
 
-    def there(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def to_model(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Their coordinates and velocities.
 
         Args:
@@ -91,7 +91,7 @@ class PinocchioStateConversion:
             BridgeError: if a coordinate is not where a joint that follows another is there.
         """
         c = self.robot.coordinates
-        flat_q, flat_v = self._flat.there(vector("q", q, c.nq), vector("v", v, c.nv))
+        flat_q, flat_v = self._flat.to_model(vector("q", q, c.nq), vector("v", v, c.nv))
         found_q, found_v = np.zeros(self.nq), self._between(flat_q)[1] @ flat_v
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             own = flat_q[iq : iq + piece.joint.nq]
@@ -111,7 +111,7 @@ class PinocchioStateConversion:
                     )
         return found_q, found_v
 
-    def followed(self, q: ArrayLike) -> Array:
+    def with_mimic_joints(self, q: ArrayLike) -> Array:
         """The same coordinates, but for joints that follow others there, which are put where they belong, shape (nq,).
 
         Args:
@@ -124,7 +124,7 @@ class PinocchioStateConversion:
                 flat_q[iq] = piece.ratio * flat_q[at[piece.q]] + piece.offset
         return self._back_q @ flat_q
 
-    def here(self, q_there: ArrayLike, v_there: ArrayLike) -> tuple[Array, Array]:
+    def from_model(self, q_there: ArrayLike, v_there: ArrayLike) -> tuple[Array, Array]:
         """Our coordinates and velocities; an angle that is written as cosine and sine comes out in (−π, π].
 
         Args:
@@ -154,7 +154,7 @@ class PinocchioStateConversion:
                 flat_q[iq : iq + piece.joint.nq] = q[piece.q : piece.q + piece.joint.nq]
         return self._back_q @ flat_q, self._back_v @ (self._between(flat_q)[0] @ v)
 
-    def rates(self, q: ArrayLike) -> Array:
+    def inverse_velocity_jacobian(self, q: ArrayLike) -> Array:
         """T of v = T v', shape (nv, nv').
 
         Args:
@@ -162,7 +162,7 @@ class PinocchioStateConversion:
         """
         return self._back_v @ self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[0]
 
-    def drift(self, q: ArrayLike, v_there: ArrayLike) -> Array:
+    def velocity_bias(self, q: ArrayLike, v_there: ArrayLike) -> Array:
         """Ṫ v' of a = T a' + Ṫ v', shape (nv,).
 
         Args:
@@ -181,25 +181,25 @@ class PinocchioStateConversion:
                 found[iv : iv + 2] = -turning * y, turning * x
         return self._back_v @ found
 
-    def force_there(self, q: ArrayLike, R: ArrayLike) -> Array:
+    def force_to_model(self, q: ArrayLike, R: ArrayLike) -> Array:
         """Their generalized force that does the same: Tᵀ R, shape (nv',).
 
         Args:
             q: our coordinates, shape (nq,).
             R: our generalized force, shape (nv,).
         """
-        return np.asarray(self.rates(q).T @ vector("R", R, self.robot.coordinates.nv))
+        return np.asarray(self.inverse_velocity_jacobian(q).T @ vector("R", R, self.robot.coordinates.nv))
 
-    def force_here(self, q: ArrayLike, R_there: ArrayLike) -> Array:
+    def force_from_model(self, q: ArrayLike, R_there: ArrayLike) -> Array:
         """Our generalized force of theirs, nothing on what follows, shape (nv,).
 
         Args:
             q: our coordinates, shape (nq,).
             R_there: theirs, shape (nv',).
         """
-        return np.asarray(self.velocities(q).T @ vector("R_there", R_there, self.nv))
+        return np.asarray(self.velocity_jacobian(q).T @ vector("R_there", R_there, self.nv))
 
-    def velocities(self, q: ArrayLike) -> Array:
+    def velocity_jacobian(self, q: ArrayLike) -> Array:
         """X of v' = X v, shape (nv', nv); of what follows another it makes no use.
 
         Args:
@@ -231,14 +231,14 @@ def _constant(flat: StateConversion, robot: Robot, slots: Mapping[str, tuple[int
     """W of coordinates joint by joint there, W q, shape (nq, nq)."""
     names, start = robot.coordinates.names, neutral_coordinates(robot)
     nothing, W = np.zeros(robot.coordinates.nv), np.zeros((len(names), len(names)))
-    zero, _ = flat.there(start, nothing)
+    zero, _ = flat.to_model(start, nothing)
     for i, name in enumerate(names):
         head = name.rpartition(".")[0]
         if name not in slots and head in slots:
             # A floating body.
             W[slots[head][0] + i - names.index(f"{head}.x"), i] = 1.0
         else:
-            W[:, i] = flat.there(start + np.eye(len(names))[i], nothing)[0] - zero
+            W[:, i] = flat.to_model(start + np.eye(len(names))[i], nothing)[0] - zero
     return W
 
 

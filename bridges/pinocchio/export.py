@@ -67,12 +67,12 @@ def mimic_joints(
     single = {solid.at_v: k for k, solid in enumerate(tree.solids) if solid.kind in ("hinge", "slide")}
     ties: dict[int, list[tuple[int, float, float, str]]] = {}
     for coupling in couplings:
-        if len(coupling.shares) != 2 or not all(i in single for i in coupling.shares):
+        if len(coupling.coefficients) != 2 or not all(i in single for i in coupling.coefficients):
             raise BridgeError(
-                f"{robot.name}: the natural constraint {coupling.name!r} ties {len(coupling.shares)} coordinates; "
-                "Pinocchio has joints of one coordinate that follow one other"
+                f"{robot.name}: natural constraint {coupling.name!r} ties {len(coupling.coefficients)} coordinates, "
+                "but a joint of Pinocchio can only follow one other"
             )
-        (i, a), (j, b) = coupling.shares.items()
+        (i, a), (j, b) = coupling.coefficients.items()
         first, second = single[i], single[j]
         ties.setdefault(first, []).append((second, -a / b, -coupling.constant / b, coupling.name))
         ties.setdefault(second, []).append((first, -b / a, -coupling.constant / a, coupling.name))
@@ -139,10 +139,10 @@ def export(
     poses = BodyPoses(robot, tree)
     q0 = neutral_coordinates(robot) if q is None else vector("q", q, robot.coordinates.nq)
     found = identify_joint_constraints(robot, tree, poses, q0)
-    if found.left:
+    if found.unsupported:
         raise BridgeError(
             f"{robot.name}: Pinocchio has no constraint for "
-            f"{'; '.join(f'{name!r}, as {why}' for name, why in found.left.items())}"
+            f"{'; '.join(f'{name!r}, as {why}' for name, why in found.unsupported.items())}"
         )
     model = pin.Model()
     model.gravity.linear = tree.gravity
@@ -186,7 +186,7 @@ def _add_solids(model: Any, robot: Robot, tree: BodyTree) -> dict[str, int]:  # 
             if other.parent == k:
                 add(child)
         place = pin.SE3(solid.rotation, solid.position)
-        for share in solid.shares:
+        for share in solid.proportional_bodies:
             # What goes along with no share at all stays where the joint is placed.
             carrier, within = parent, place
             if share.ratio != 0.0:
@@ -243,7 +243,7 @@ def _set_limits(model: Any, robot: Robot, states: PinocchioStateConversion) -> N
     """Bounds of joints that have the same coordinate there as here, and of inputs that act on one joint there."""
     c, limits = robot.coordinates, robot.limits
     q = neutral_coordinates(robot)
-    X, T = states.velocities(q), states.rates(q)
+    X, T = states.velocity_jacobian(q), states.inverse_velocity_jacobian(q)
     lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
     speed, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
     here = {there: own for own, there in states.names.items()}

@@ -68,22 +68,22 @@ def match(
 
     def at_rest(q: Array) -> tuple[Array, Array]:
         rest = np.zeros(states.nv)
-        q_there, _ = states.there(states.followed(q), np.zeros(c.nv))
+        q_there, _ = states.to_model(states.with_mimic_joints(q), np.zeros(c.nv))
         return mass_matrix(inner, data, q_there), forces(q_there, rest)
 
     for k in range(STATES):
         q_there, v_there = random_state(states, rng)
         # At rest first: gravity alone.
         v_there = v_there * (k > 0)
-        q, v = states.here(q_there, v_there)
+        q, v = states.from_model(q_there, v_there)
         M, h = (np.atleast_1d(x) for x in own(0.0, q, v, numbers))
-        M, T = M.reshape(c.nv, c.nv), states.rates(q)
+        M, T = M.reshape(c.nv, c.nv), states.inverse_velocity_jacobian(q)
         seen.append(q)
         h_there = forces(q_there, v_there)
         losses = np.array(inner.damping) * v_there + np.array(inner.upperDryFrictionLimit) * np.sign(v_there)
         if exported is None and dissipation:
             h_there = h_there + losses
-        here = {"M": T.T @ M @ T, "h": T.T @ (h + M @ states.drift(q, v_there))}
+        here = {"M": T.T @ M @ T, "h": T.T @ (h + M @ states.velocity_bias(q, v_there))}
         there = {"M": mass_matrix(inner, data, q_there), "h": h_there}
         size = float(np.abs(M).max(initial=0.0))
         for key, scale in (("M", size), ("h", float(np.abs(h).max(initial=0.0)) + size)):
@@ -100,7 +100,7 @@ def match(
         told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")
     differs, units = not max(worst.values()) <= tolerance, ""
     if differs:
-        units = unit_mismatch(robot, numbers, seen, at_rest, states.rates)
+        units = unit_mismatch(robot, numbers, seen, at_rest, states.inverse_velocity_jacobian)
     bodies = subtree_differences(
         robot, _subtree_masses(robot, inner, states), numbers, moments=differs, tolerance=tolerance
     )

@@ -80,10 +80,10 @@ class PinocchioModel:
         t, q, there = finite_time("t", t), vector("q", q, self.states.nq), vector("v", v, self.states.nv)
         if not self.lost:
             return np.zeros(self.states.nv)
-        own_q, own_v = self.states.here(q, there)
+        own_q, own_v = self.states.from_model(q, there)
         M, h = self._own(t, own_q, own_v, self.p)
-        drift = self.states.drift(own_q, there)
-        full = self.states.force_there(own_q, np.atleast_1d(h) + (np.atleast_2d(M) @ drift if drift.any() else 0.0))
+        drift = self.states.velocity_bias(own_q, there)
+        full = self.states.force_to_model(own_q, np.atleast_1d(h) + (np.atleast_2d(M) @ drift if drift.any() else 0.0))
         return np.asarray(self.bias(q, v) - full)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
@@ -236,12 +236,12 @@ def set_passive_parameters(
     labels = [velocity_label(states, i) for i in range(states.nv)]
 
     def parts(q_there: Array, v_there: Array) -> tuple[Array, Array, float]:
-        q, v = states.here(q_there, v_there)
+        q, v = states.from_model(q_there, v_there)
         M, h = (np.atleast_1d(x) for x in own(0.0, q, v, p))
-        M, T = M.reshape(c.nv, c.nv), states.rates(q)
+        M, T = M.reshape(c.nv, c.nv), states.inverse_velocity_jacobian(q)
         M_there = mass_matrix(model, data, q_there)
         h_there = np.array(pin.nonLinearEffects(model, data, q_there, v_there), dtype=np.float64)
-        full = T.T @ (h + M @ states.drift(q, v_there))
+        full = T.T @ (h + M @ states.velocity_bias(q, v_there))
         return T.T @ M @ T - M_there, full - h_there, float(np.abs(M).max() + np.abs(h).max())
 
     found: list[tuple[Array, Array, Array]] = []
@@ -296,8 +296,8 @@ def random_state(states: PinocchioStateConversion, rng: np.random.Generator) -> 
         states: of a model.
         rng: draws.
     """
-    q = states.followed(next(random_configurations(states.robot, rng)))
-    return states.there(q, rng.uniform(-1.0, 1.0, states.robot.coordinates.nv))
+    q = states.with_mimic_joints(next(random_configurations(states.robot, rng)))
+    return states.to_model(q, rng.uniform(-1.0, 1.0, states.robot.coordinates.nv))
 
 
 def velocity_label(states: PinocchioStateConversion, i: int) -> str:

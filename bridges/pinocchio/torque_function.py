@@ -63,7 +63,7 @@ def drive(
         raise BridgeError(f"a law drives a pinocchio.Model, got {model!r}")
     robot, own = controller.robot, model_parameters(controller, p)
     if tolerance is not None:
-        match(robot, model, p=own, names=names, dissipation=dissipation, tolerance=tolerance).require(tolerance)
+        match(robot, model, p=own, names=names, dissipation=dissipation, tolerance=tolerance).check(tolerance)
     states = PinocchioStateConversion(robot, inner, names)
     return TorqueFunction(controller, states, controller.parameters.values(p), robot.parameters.values(own))
 
@@ -113,12 +113,12 @@ class TorqueFunction:
             BridgeError: for a wrong shape, or, if the law has a memory, a time before the last one.
             EruginError: what the law raises.
         """
-        here = self.states.here(q, v)
-        with self.memory.lent() as law:
+        here = self.states.from_model(q, v)
+        with self.memory.in_use() as law:
             if self._remembers:
                 self._take_in(t, *here)
             output = np.asarray(law.control(t, *here, self.p), dtype=np.float64)
-        return self.states.force_there(here[0], self._applied(t, *here, output))
+        return self.states.force_to_model(here[0], self._applied(t, *here, output))
 
     def _take_in(self, t: float, q: Array, v: Array) -> None:
         """A sample, unless it is the last one again."""

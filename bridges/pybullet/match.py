@@ -149,7 +149,7 @@ def match(
     result = compare_dynamics(
         robot, lambda q, v: dynamics(there, q, v), there.states, names=there.names, p=p, notes=notes
     )
-    if result.differs(tolerance):
+    if result.difference(tolerance):
         result = dataclasses.replace(result, bodies=subtree_differences(robot, _subtree_masses(robot, there), p))
     return result
 

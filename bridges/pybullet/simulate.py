@@ -74,10 +74,10 @@ def simulate(
     start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     with world() as client:
         number = spawn(robot, client=client, p=recorder.p)
-        match(robot, number, client=client, p=recorder.p).require()
+        match(robot, number, client=client, p=recorder.p).check()
         body = BulletBody.of(robot, number, client=client)
         body.free(damping)
-        body.write(*body.states.there(*start))
+        body.write(*body.states.to_model(*start))
         pybullet.setTimeStep(h / parts, client)
         law = None
         if controller is not None:
@@ -94,7 +94,7 @@ def simulate(
                                 output = law.controller.control(law.t, *state, law.p)
                             law.apply(*state, output)
                         pybullet.stepSimulation(client)
-                    state = body.states.here(*body.read())
+                    state = body.states.from_model(*body.read())
                 except Exception as error:
                     raise recorder.fail(error) from error
                 output = recorder.tick(*state)

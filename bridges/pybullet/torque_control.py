@@ -70,7 +70,7 @@ class TorqueControl:
     def state(self) -> tuple[Array, Array]:
         """Coordinates, shape (nq,), and velocities, shape (nv,), of the robot."""
         try:
-            return self.body.states.here(*self.body.read())
+            return self.body.states.from_model(*self.body.read())
         except require_pybullet().error as error:
             raise BridgeError(f"PyBullet's world {self.body.client} tells no state: {error}") from error
 
@@ -81,7 +81,7 @@ class TorqueControl:
             u, shape (nu,), or R, shape (nv,).
         """
         q, v = self.state
-        with self.memory.lent() as law:
+        with self.memory.in_use() as law:
             law.advance(self.t, q, v, self.p)
             output = law.control(self.t, q, v, self.p)
         self._apply(q, v, output)
@@ -99,7 +99,7 @@ class TorqueControl:
         self._apply(vector("q", q, c.nq), vector("v", v, c.nv), reals("output", output))
 
     def _apply(self, q: Array, v: Array, output: Array) -> None:
-        force = self.body.states.force_there(q, self._applied(self.t, q, v, output))
+        force = self.body.states.force_to_model(q, self._applied(self.t, q, v, output))
         try:
             self.body.push(force)
         except require_pybullet().error as error:
@@ -162,7 +162,7 @@ def drive(
         raise BridgeError(f"a Controller drives a body, got {controller!r}; for a program that is ProgramController")
     own = model_parameters(controller, p)
     if tolerance is not None:
-        match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).require(tolerance)
+        match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).check(tolerance)
     there = BulletBody.of(controller.robot, model, client=client, names=names)
     there.free(None if damping is None else finite("damping", damping))
     return TorqueControl(controller, controller.robot, there, p=own, controller_p=p, t0=t0)

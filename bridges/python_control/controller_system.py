@@ -55,7 +55,7 @@ def drive(
     """
     require_controller(controller)
     if model is not None:
-        match(controller.robot, model, p=model_parameters(controller, p)).require(tolerance)
+        match(controller.robot, model, p=model_parameters(controller, p)).check(tolerance)
     nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
     samples = controller_samples(controller, period)
 

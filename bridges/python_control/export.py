@@ -82,7 +82,7 @@ class SampledController:
                     "with 0"
                 )
             self._memory.value = self._memories[count]
-            with self._memory.lent() as law:
+            with self._memory.in_use() as law:
                 output = sampled_output(law, t, q, v, p, advance=True)
             self._memories[count + 1.0] = self._memory.value
             self._last = (key, output)

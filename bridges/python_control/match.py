@@ -165,10 +165,8 @@ def _gravity_accelerations(robot: Robot, p: Array, configurations: Sequence[Arra
     """Return the accelerations due to gravity alone, shape (k, nv); zero for a robot with natural constraints."""
     if robot.natural:
         return np.zeros((len(configurations), robot.coordinates.nv))
-    found = [
-        -np.linalg.solve(configuration.M, configuration.pull)
-        for configuration in StaticModel.of(robot, p, configurations)
-    ]
+    models = StaticModel.of(robot, p, configurations)
+    found = [-np.linalg.solve(model.M, model.gravity) for model in models]
     return np.array(found, dtype=np.float64)
 
 

@@ -108,7 +108,7 @@ class LinkWriter:
                     )
                 )
                 self._joint(solid, parent, R, x)
-            for share in solid.shares:
+            for share in solid.proportional_bodies:
                 self._link(share.name, share.mass)
                 joint = self._child("fixed" if share.ratio == 1.0 else _TYPES[solid.kind], share.name, label)
                 if share.ratio != 1.0:
@@ -145,15 +145,15 @@ class LinkWriter:
         return [f"the points {', '.join(lost)}, which are fixed in none of its bodies"] if lost else []
 
     def _couple(self, coupling: JointCoupling) -> None:
-        if len(coupling.shares) != 2:
+        if len(coupling.coefficients) != 2:
             self.open[coupling.name] = (
                 "it holds a joint where it is: fix that joint"
-                if len(coupling.shares) == 1
+                if len(coupling.coefficients) == 1
                 else "it ties several joints"
             )
             return
         # A joint that follows may not be followed.
-        (j, b), (i, a) = sorted(coupling.shares.items())
+        (j, b), (i, a) = sorted(coupling.coefficients.items())
         if i in self._mimics or j in self._mimics or any(i == leader for leader, _, _ in self._mimics.values()):
             self.open[coupling.name] = "it ties joints that follow others, or are followed, already"
             return
@@ -201,7 +201,7 @@ class LinkWriter:
 
     def _dynamics(self, joint: ET.Element, solid: TreeBody) -> None:
         places = range(solid.at_v, solid.at_v + len(solid.names))
-        damping = {at: element.value for element in self._forces.dampers for at in element.shares}
+        damping = {at: element.value for element in self._forces.dampers for at in element.coefficients}
         pairs = {(damping.get(at, 0.0), float(self._forces.friction[at])) for at in places}
         if len(pairs) > 1:
             self.told.append(f"damping or friction of the planar joint {solid.name!r}, which differ by direction")
@@ -242,7 +242,7 @@ def _efforts(robot: Robot, tree: BodyTree) -> Array:
     bounded = np.flatnonzero(np.isfinite(robot.limits.effort))
     if not bounded.size or ca.depends_on(robot.input_matrix, ca.vertcat(c.t, c.q, c.v)):
         return found
-    B = np.linalg.solve(tree.between.T, robot.evaluate(robot.input_matrix, p=tree.p).reshape(c.nv, -1))
+    B = np.linalg.solve(tree.relative_angles.T, robot.evaluate(robot.input_matrix, p=tree.p).reshape(c.nv, -1))
     for j in bounded:
         felt = np.flatnonzero(np.abs(B[:, j]) > 1e-12)
         if len(felt) == 1 and np.count_nonzero(np.abs(B[felt[0]]) > 1e-12) == 1:
@@ -324,7 +324,7 @@ def export(
     closed = identify_joint_constraints(robot, tree, poses, _neutral(robot))
     writer = LinkWriter(robot, tree, forces, closed.couplings, floating_root=floating == "root")
 
-    dropped = dict(closed.left) | {pin.name: "it closes a loop" for pin in closed.pins} | writer.open
+    dropped = dict(closed.unsupported) | {pin.name: "it closes a loop" for pin in closed.pins} | writer.open
     constraints = {key: f"natural constraint {key!r}: {why}" for key, why in dropped.items()}
     lost = _unsupported_features(robot, tree, forces)
     if loops == "refuse":
@@ -372,10 +372,10 @@ def _unsupported_features(robot: Robot, tree: BodyTree, forces: PassiveElements)
     found: dict[str, str] = {}
     for label in dict.fromkeys((*forces.forces, *forces.inertias)):
         found[label] = f"{label!r}: a force or an inertia besides those of the bodies, damping and dry friction"
-    several = [element for element in forces.dampers if len(element.shares) > 1]
+    several = [element for element in forces.dampers if len(element.coefficients) > 1]
     for what, elements in (("a spring", forces.springs), ("a rotor", forces.rotors), ("a damper", several)):
         for element in elements:
-            joints = " and ".join(names[i] for i in element.shares)
+            joints = " and ".join(names[i] for i in element.coefficients)
             word = f"{what[2:]} of {joints}"
             found[word] = f"{what} of {joints}"
     return found

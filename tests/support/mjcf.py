@@ -99,7 +99,7 @@ class Model:
 
     def place(self, q: Array, v: Array, u: Array | None = None) -> mujoco.MjData:
         """MuJoCo's data at our state."""
-        q_there, v_there = self.joints.states.there(q, v)
+        q_there, v_there = self.joints.states.to_model(q, v)
         self.data.qpos[:], self.data.qvel[:] = q_there, v_there
         self.data.ctrl[:] = 0.0 if u is None else u
         mujoco.mj_forward(self.model, self.data)

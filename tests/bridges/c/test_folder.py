@@ -201,7 +201,7 @@ def nonlinear() -> Controller:
         (lambda: SampleAndHold(bounded(), period=0.01), "neither can the ProgramController inside it: .*quadratic"),
         (bounded, "quadratic programme.*realization='actuated'"),
         (nonlinear, "affine in the accelerations"),
-        (lambda: None, "a Controller can be written as C, got None"),
+        (lambda: None, "only a Controller can be written as C, got None"),
     ],
 )
 def test_laws_that_cannot_be_written_are_refused_with_what_to_try(

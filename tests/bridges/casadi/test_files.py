@@ -291,9 +291,9 @@ def renamed(names: tuple[str, str], units: tuple[str, str] = ("rad", "rad")) -> 
 @pytest.mark.parametrize(
     ("robot", "names", "said"),
     [
-        (three_link_arm, {}, "not there: q3"),
+        (three_link_arm, {}, "missing: q3"),
         (lambda: planar_manipulator([Link.point_mass(1.0, 1.0)]), {}, "has coordinates that the robot has not: q2"),
-        (lambda: renamed(("a", "b")), {}, r"not there: a, b.*The robot's: a, b.*those of the law in the file: q1, q2"),
+        (lambda: renamed(("a", "b")), {}, r"missing: a, b.*The robot's: a, b.*those of the law in the file: q1, q2"),
         (lambda: renamed(("a", "q2")), {"b": "q1"}, "unknown name of .* in names= 'b'"),
         (lambda: renamed(("q1", "q2"), ("m", "rad")), {}, r"units of coordinates disagree: q1 \(m here, rad in the"),
     ],

@@ -181,13 +181,13 @@ def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
     before = inner.memory, spare.memory, law.memory
     memory = ControllerMemory(law)
     assert has_memory(law)
-    with memory.lent() as lent:
+    with memory.in_use() as lent:
         assert lent is law
         lent.advance(0.0, [0.1, 0.2], [0.3, 0.4])
         lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
     assert (inner.memory, spare.memory, law.memory) == before
     taken_in = memory.value
-    with memory.lent():
+    with memory.in_use():
         assert law.memory is taken_in is not None
     memory.reset()
     assert memory.value is not taken_in
@@ -198,13 +198,13 @@ def test_a_memory_is_kept_where_the_law_raises() -> None:
     robot = chain()
     law = Delay(ProgramController(tracking(robot).program, realization="actuated"), DT)
     memory = ControllerMemory(law)
-    with memory.lent():
+    with memory.in_use():
         law.advance(0.0, [0.1, 0.2], [0.0, 0.0])
     kept = law.memory
-    with pytest.raises(ValueError, match="finite"), memory.lent():
+    with pytest.raises(ValueError, match="finite"), memory.in_use():
         law.control(0.0, [np.nan, 0.2], [0.0, 0.0])
     assert law.memory is kept
-    with memory.lent():
+    with memory.in_use():
         assert law.control(0.0, [0.1, 0.2], [0.0, 0.0]).shape == (2,)
 
 
@@ -233,14 +233,14 @@ def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> No
     own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
     runs = [samples(seed) for seed in (1, 2)]
     estimates: list[list[float]] = [[], []]
-    with one.lent() as looked_at:
+    with one.in_use() as looked_at:
         for k in range(COUNT):
             for memory, run, found in zip((one, other), runs, estimates, strict=True):
-                with memory.lent() as asked:
+                with memory.in_use() as asked:
                     asked.advance(DT * k, *run[k])
                     found.append(law.estimates["m2"])
                 assert looked_at.memory is one.value
-            with other.lent(), one.lent():
+            with other.in_use(), one.in_use():
                 assert law.estimates["m2"] == estimates[0][-1]
     assert law.memory is own
     for memory, run, found in zip((one, other), runs, estimates, strict=True):
@@ -249,9 +249,9 @@ def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> No
         for k, (q, v) in enumerate(run):
             right.advance(DT * k, q, v)
             assert right.estimates["m2"] == found[k]
-        with memory.lent():
+        with memory.in_use():
             assert law.estimates["m2"] == found[-1]
-    with one.lent():
+    with one.in_use():
         one.reset()
         assert law.estimates["m2"] != estimates[0][-1]
 
@@ -274,7 +274,7 @@ def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
     tracked = tracking(robot)
     parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))
     law = Sum(robot, (*parts, parts[0], estimating(robot)), zero)
-    with ControllerMemory(law).lent() as lent:
+    with ControllerMemory(law).in_use() as lent:
         torque = lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
     alone = tracked.control(0.0, [0.1, 0.2], [0.3, 0.4])
     np.testing.assert_allclose(torque, 3 * alone + estimating(robot).control(0.0, [0.1, 0.2], [0.3, 0.4]), rtol=1e-12)

@@ -66,13 +66,13 @@ def test_there_and_back_is_where_it_was(convention: FloatingBaseConvention, seed
     states, rng = mapped(robot, convention), np.random.default_rng(seed)
     q, v = rng.normal(size=8), rng.normal(size=7)
     q[3:7] /= np.linalg.norm(q[3:7])
-    back = states.here(*states.there(q, v))
+    back = states.from_model(*states.to_model(q, v))
     np.testing.assert_allclose(back[0], q, atol=1e-14)
     np.testing.assert_allclose(back[1], v, atol=1e-14)
     R = rng.normal(size=7)
-    np.testing.assert_allclose(states.force_there(q, R) @ states.there(q, v)[1], R @ v, rtol=1e-12)
-    np.testing.assert_allclose(states.force_here(q, states.force_there(q, R)), R, atol=1e-13)
-    np.testing.assert_allclose(states.velocities(q) @ v, states.there(q, v)[1], atol=1e-14)
+    np.testing.assert_allclose(states.force_to_model(q, R) @ states.to_model(q, v)[1], R @ v, rtol=1e-12)
+    np.testing.assert_allclose(states.force_from_model(q, states.force_to_model(q, R)), R, atol=1e-13)
+    np.testing.assert_allclose(states.velocity_jacobian(q) @ v, states.to_model(q, v)[1], atol=1e-14)
 
 
 @CONVENTIONS
@@ -82,8 +82,8 @@ def test_the_drift_is_the_rate_of_the_velocities_there(convention: FloatingBaseC
     q, v = rng.normal(size=8), rng.normal(size=7)
     rate = robot.evaluate(robot.coordinates.N @ robot.v, q=q, v=v)
     step = 1e-6
-    moved = (states.velocities(q + step * rate) - states.velocities(q - step * rate)) @ v / (2 * step)
-    np.testing.assert_allclose(states.drift(q, v), moved, atol=1e-8)
+    moved = (states.velocity_jacobian(q + step * rate) - states.velocity_jacobian(q - step * rate)) @ v / (2 * step)
+    np.testing.assert_allclose(states.velocity_bias(q, v), moved, atol=1e-8)
 
 
 def test_a_floating_body_moves_as_pinocchio_moves_it() -> None:
@@ -94,7 +94,7 @@ def test_a_floating_body_moves_as_pinocchio_moves_it() -> None:
     model = pin.Model()
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base")
     data = model.createData()
-    there, rates = states.there(q, v)
+    there, rates = states.to_model(q, v)
     pin.forwardKinematics(model, data, there[1:], rates[1:])
     robot = floating()
     assert robot.tree is not None
@@ -109,7 +109,7 @@ def test_angles_from_the_world_become_angles_between_links() -> None:
     slots = {f"q{i + 1}": (i, i) for i in range(3)}
     states = StateConversion(absolute, PINOCCHIO, slots, (3, 3))
     q, v = np.array([0.3, -0.7, 1.1]), np.array([0.2, 0.5, -0.4])
-    there, rates = states.there(q, v)
+    there, rates = states.to_model(q, v)
     np.testing.assert_allclose(there, [0.3, -1.0, 1.8], atol=1e-15)
     for name in ("tip", "joint2"):
         np.testing.assert_allclose(
@@ -118,18 +118,18 @@ def test_angles_from_the_world_become_angles_between_links() -> None:
     # Torques of the motors are the same on both sides.
     u = np.array([1.0, 2.0, -3.0])
     R = absolute.evaluate(absolute.input_matrix) @ u
-    np.testing.assert_allclose(states.force_there(q, R), u, atol=1e-14)
+    np.testing.assert_allclose(states.force_to_model(q, R), u, atol=1e-14)
     np.testing.assert_allclose(rates, [0.2, 0.3, -0.9], atol=1e-15)
 
 
 def test_followers_move_with_their_leader_and_take_no_force() -> None:
     robot = planar_manipulator([LINK])
     states = StateConversion(robot, MUJOCO, {"q1": (0, 0)}, (2, 2), [MimicCoordinate("q1", 0.25, 1, 1)])
-    there, rates = states.there([0.8], [2.0])
+    there, rates = states.to_model([0.8], [2.0])
     np.testing.assert_array_equal(there, [0.8, 0.2])
     np.testing.assert_array_equal(rates, [2.0, 0.5])
-    np.testing.assert_array_equal(states.force_there([0.8], [3.0]), [3.0, 0.0])
-    np.testing.assert_array_equal(states.force_here([0.8], [3.0, 4.0]), [4.0])
+    np.testing.assert_array_equal(states.force_to_model([0.8], [3.0]), [3.0, 0.0])
+    np.testing.assert_array_equal(states.force_from_model([0.8], [3.0, 4.0]), [4.0])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ def test_angles_from_the_world_are_told_by_how_the_joints_lie_there(
     first = Node(name="a", parent=-1, placement=Frame.at(), joint=Revolute(axes[0]), bodies=(body,))
     second = Node(name="b", parent=0, placement=placed, joint=Revolute(axes[1]), bodies=(body,), absolute=True)
     robot = tree_system(Tree((first, second), ca.SX(ca.DM([1.0, -9.0, 2.0]))), parameters=NO_PARAMETERS)
-    np.testing.assert_array_equal(StateConversion(robot, DRAKE, {"a": (0, 0), "b": (1, 1)}, (2, 2)).between, expected)
+    np.testing.assert_array_equal(
+        StateConversion(robot, DRAKE, {"a": (0, 0), "b": (1, 1)}, (2, 2)).relative_angles, expected
+    )
     assert match(robot, export(robot)).same
 
 
@@ -161,12 +163,12 @@ def test_a_direction_held_while_its_carrier_turns_about_another_axis_is_refused(
     first = Node(name="a", parent=-1, placement=Frame.at(), joint=Revolute((1.0, 0.0, 0.0)), bodies=bar)
     second = Node(name="b", parent=0, placement=Frame.at(1.0), joint=Revolute(), bodies=bar, absolute=True)
     robot = tree_system(Tree((first, second), ca.SX(ca.DM([0.0, -9.81, 0.0]))), parameters=NO_PARAMETERS)
-    with pytest.raises(BridgeError, match="'b' is measured from the world's axes while what carries it turns"):
+    with pytest.raises(BridgeError, match="'b' is measured from the world's axes while its parent turns"):
         StateConversion(robot, MUJOCO, {"a": (0, 0), "b": (1, 1)}, (2, 2))
 
 
 def test_a_coordinate_without_a_place_is_named() -> None:
-    with pytest.raises(BridgeError, match=r"tree: arm, base have no place in the model of Drake"):
+    with pytest.raises(BridgeError, match=r"tree: the Drake model has no joint for arm, base"):
         StateConversion(floating(), DRAKE, {}, (8, 7))
 
 
@@ -176,7 +178,7 @@ def test_names_that_do_not_match_are_listed_on_both_sides() -> None:
     with pytest.raises(BridgeError) as said:
         match_names(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
     text = str(said.value)
-    assert "not there: shoulder, elbow" in text
+    assert "missing: shoulder, elbow" in text
     assert "The robot's: shoulder, elbow" in text
     assert "those of arm.xml: Shoulder_joint, wrist" in text
     assert "names={'shoulder': 'Shoulder_joint'" in text

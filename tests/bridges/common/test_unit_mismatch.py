@@ -133,41 +133,41 @@ def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp
 @pytest.mark.parametrize(
     ("units", "gravity", "said"),
     [
-        ({"mass": 1e3}, -9.81, "M there is 1000 × M here: masses in g?"),
-        ({"mass": 1e-3}, -9.81, "M there is 0.001 × M here: masses in t?"),
-        ({"length": 1e3}, -9810.0, "1e+06 × M here in turning joints and 1 × in slides: lengths in mm?"),
-        ({"length": 1e2}, -9.81, "1e+04 × M here in turning joints and 1 × in slides, gravity there is 1 × gravity "
-         "here: lengths in cm, gravity in m/s²?"),
-        ({"length": 1e-3}, -9.81e-3, "1e-06 × M here in turning joints and 1 × in slides: lengths in km?"),
-        ({"mass": 1e3, "length": 1e3}, -9810.0, "1e+09 × M here in turning joints and 1000 × in slides: lengths in mm, "
-         "masses in g?"),
-        ({"mass": 1e-3, "length": 1e3}, -9810.0, "1000 × M here in turning joints and 0.001 × in slides: lengths in "
-         "mm, masses in t?"),
-        ({"mass": 1e9, "length": 1e3}, -9810.0, "1e+15 × M here in turning joints and 1e+09 × in slides: lengths in "
-         "mm, masses from a density?"),
-        ({"moment": 1e9}, -9.81, "M there is 1 × M here in the part that masses make and 1e+09 × in that of moments of "
-         "inertia: moments of inertia in g mm²?"),
+        ({"mass": 1e3}, -9.81, "the model's M is 1000 × the robot's: masses in g?"),
+        ({"mass": 1e-3}, -9.81, "the model's M is 0.001 × the robot's: masses in t?"),
+        ({"length": 1e3}, -9810.0, "1e+06 × the robot's in turning joints and 1 × in slides: lengths in mm?"),
+        ({"length": 1e2}, -9.81, "1e+04 × the robot's in turning joints and 1 × in slides, the model's "
+         "gravity is 1 × the robot's: lengths in cm, gravity in m/s²?"),
+        ({"length": 1e-3}, -9.81e-3, "1e-06 × the robot's in turning joints and 1 × in slides: lengths in km?"),
+        ({"mass": 1e3, "length": 1e3}, -9810.0, "1e+09 × the robot's in turning joints and 1000 × in slides: "
+         "lengths in mm, masses in g?"),
+        ({"mass": 1e-3, "length": 1e3}, -9810.0, "1000 × the robot's in turning joints and 0.001 × in slides: "
+         "lengths in mm, masses in t?"),
+        ({"mass": 1e9, "length": 1e3}, -9810.0, "1e+15 × the robot's in turning joints and 1e+09 × in slides: "
+         "lengths in mm, masses from a density?"),
+        ({"moment": 1e9}, -9.81, "the model's M is 1 × the robot's in the part due to masses and 1e+09 × in that "
+         "due to moments of inertia: moments of inertia in g mm²?"),
         ({"mass": 1e3, "moment": 1e7}, -9.81, "masses in g, moments of inertia in g cm²?"),
         ({"length": 1e3, "moment": 1e9}, -9810.0, "lengths in mm, moments of inertia in g mm²?"),
-        ({}, -9810.0, "gravity there is 1000 × gravity here: gravity in mm/s²?"),
-        ({}, -1.0, "gravity there is 0.1019 × gravity here: gravity in multiples of 9.81 m/s²?"),
-        ({}, 0.0, "gravity there is 0 × gravity here: gravity absent, or not set?"),
-        ({}, 9.81, "gravity there is -1 × gravity here: gravity of the other sign?"),
+        ({}, -9810.0, "the model's gravity is 1000 × the robot's: gravity in mm/s²?"),
+        ({}, -1.0, "the model's gravity is 0.1019 × the robot's: gravity in multiples of 9.81 m/s²?"),
+        ({}, 0.0, "the model's gravity is 0 × the robot's: gravity absent, or not set?"),
+        ({}, 9.81, "the model's gravity is -1 × the robot's: gravity of the other sign?"),
     ],
 )  # fmt: skip
 def test_another_unit_is_named(
     into: Into, law: ProgramController, units: Mapping[str, float], gravity: float, said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Units here are kg, m, s, rad"):
+    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
         into(law, written(UPRIGHT, **units), gravity, tmp_path)
 
 
 @each_program
 def test_ranges_of_joints_in_degrees_or_mm_are_told(into: Into, law: ProgramController, tmp_path: Path) -> None:
-    with pytest.raises(BridgeError, match=r"ranges of joints there are 57\.3 × those here: angles in degrees\?"):
+    with pytest.raises(BridgeError, match=r"the model's joint ranges are 57\.3 × the robot's: angles in degrees\?"):
         into(law, in_degrees(UPRIGHT), -9.81, tmp_path)
     long = UPRIGHT.replace(SLIDE, 'lower="0" upper="800"')
-    with pytest.raises(BridgeError, match="ranges of joints there are 1000 × those here: lengths in mm"):
+    with pytest.raises(BridgeError, match="the model's joint ranges are 1000 × the robot's: lengths in mm"):
         into(law, long, -9.81, tmp_path)
 
 
@@ -188,16 +188,17 @@ def test_another_robot_is_no_other_unit(
 ) -> None:
     with pytest.raises(BridgeError, match="are not the same robot") as raised:
         into(law, text, gravity, tmp_path)
-    assert "Units here" not in str(raised.value)
+    assert "Erugin's units" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("units", "said"),
     [
-        ({"mass": 1e3}, "masses there are 1000 × those here and moments of inertia 1000 ×: masses in g?"),
+        ({"mass": 1e3}, "the model's masses are 1000 × the robot's and its moments of inertia 1000 ×: masses in g?"),
         (
             {"length": 1e3},
-            "masses there are 1 × those here and moments of inertia 1e+06 ×: moments of inertia in kg mm² or lengths",
+            "the model's masses are 1 × the robot's and its moments of inertia 1e+06 ×: "
+            "moments of inertia in kg mm² or lengths",
         ),
     ],
 )
@@ -221,12 +222,15 @@ def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_pa
 
 @pytest.mark.parametrize(
     ("length", "mass", "said"),
-    [(1e3, 1.0, r"M there is 1e\+06 × M here.*: lengths in mm"), (1.0, 1e3, "1000 × M here: masses in g")],
+    [
+        (1e3, 1.0, r"the model's M is 1e\+06 × the robot's.*: lengths in mm"),
+        (1.0, 1e3, "1000 × the robot's: masses in g"),
+    ],
 )
 def test_an_export_in_other_units_is_another_robot(length: float, mass: float, said: str) -> None:
     links = [Link(k.length * length, k.mass * mass, k.center * length, k.inertia * mass * length**2) for k in LINKS]
     with pytest.raises(BridgeError, match=said):
-        mujoco.match(arm(), model_of(mujoco.export(planar_manipulator(links)))).require()
+        mujoco.match(arm(), model_of(mujoco.export(planar_manipulator(links)))).check()
 
 
 def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) -> Any:  # noqa: ANN401
@@ -243,10 +247,10 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (panda, "M there is 1e+09 × M here: lengths in mm, masses in g?"),
-        (lambda: chain(3, absolute=True), "M there is 1e+09 × M here: lengths in mm, masses in g?"),
-        (floating, "1e+09 × M here in turning joints and 1000 × in slides: lengths in mm, masses in g?"),
-        (cart, "1e+09 × M here in turning joints and 1000 × in slides: lengths in mm, masses in g?"),
+        (panda, "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
+        (lambda: chain(3, absolute=True), "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
+        (floating, "1e+09 × the robot's in turning joints and 1000 × in slides: lengths in mm, masses in g?"),
+        (cart, "1e+09 × the robot's in turning joints and 1000 × in slides: lengths in mm, masses in g?"),
     ],
     ids=["seven joints", "absolute angles", "floating", "planar"],
 )
@@ -258,10 +262,13 @@ def test_a_model_of_any_joints_in_mm_and_g_is_told(make: Callable[[], Robot], sa
 def test_units_that_turning_joints_cannot_tell_apart_are_both_told(mass: float, length: float) -> None:
     """A million times the lengths squared, a thousandth of the masses: M and h are a thousand times these, as in g."""
     found = pinocchio.match(chain(), scaled_robot(chain(), mass=mass, length=length, gravity=length))
-    in_g, in_t = "M there is 1000 × M here: masses in g?", "M there is 1000 × M here: lengths in mm, masses in t?"
-    assert found.units.startswith(f"{in_g} or {in_t} Units here")
+    in_g, in_t = (
+        "the model's M is 1000 × the robot's: masses in g?",
+        "the model's M is 1000 × the robot's: lengths in mm, masses in t?",
+    )
+    assert found.units.startswith(f"{in_g} or {in_t} Erugin's units")
     # Which of them it is masses tell.
-    assert f"{2.0:g} kg here and {2.0 * mass:g} kg there" in str(found)
+    assert f"{2.0:g} kg in the robot and {2.0 * mass:g} kg in the model" in str(found)
 
 
 def test_a_sentence_does_not_list_what_all_bodies_have() -> None:
@@ -398,8 +405,8 @@ def test_masses_that_are_not_numbers_are_told() -> None:
         "end": MassProperties(0.7, np.zeros(3), 0.05 * EYE),
     }
     assert subtree_differences(crane(), theirs) == {
-        "swing": "what the joint 'swing' carries ('rod') has 1.5 kg here and nan kg there; principal moments "
-        "(0.1, 0.1, 0.1) kg m² here and (nan, nan, nan) kg m² there"
+        "swing": "the bodies on joint 'swing' ('rod') have 1.5 kg in the robot and nan kg in the model; principal "
+        "moments (0.1, 0.1, 0.1) kg m² in the robot and (nan, nan, nan) kg m² in the model"
     }
     assert subtree_unit_mismatch(crane(), theirs) == ""
 
@@ -409,7 +416,7 @@ def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
     limits = Limits(*bounds, speed=np.full(3, np.inf), effort=np.full(3, np.inf))
     robot = dataclasses.replace(crane(), limits=limits)
     there = {"x": (-np.inf, 2.0), "swing": (-DEGREES, 1.5 * DEGREES), "end": (0.0, 3.0)}
-    assert "57.3 × those here: angles in degrees" in range_unit_mismatch(robot, there)
+    assert "57.3 × the robot's: angles in degrees" in range_unit_mismatch(robot, there)
     assert "lengths in mm" in range_unit_mismatch(robot, {**there, "x": (-np.inf, 2000.0)})
     assert range_unit_mismatch(robot, {**there, "swing": (-1.0, 1.5)}) == ""
     assert range_unit_mismatch(robot, {**there, "swing": (-DEGREES, 1.5)}) == ""
@@ -436,4 +443,4 @@ def test_forces_of_springs_are_no_gravity(share: float, g: float) -> None:
 
     assert beside(share, g) == ""
     assert beside(1.0, g) == ""
-    assert ("gravity there is" in beside(1.0, share * g)) == (g > 0.0)
+    assert ("the model's gravity is" in beside(1.0, share * g)) == (g > 0.0)

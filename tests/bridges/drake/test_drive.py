@@ -114,10 +114,10 @@ def test_a_law_drives_a_plant_through_either_port(port: str) -> None:
     robot = chain(3, absolute=True)
     law, plant = tracking(robot), drake.export(robot)
     system = drake.drive(law, plant)
-    simulator = begun(joined(system, plant, port), plant, system.states.there(*start(robot)), 0.02)
+    simulator = begun(joined(system, plant, port), plant, system.states.to_model(*start(robot)), 0.02)
     simulator.AdvanceTo(0.1)
     here = true_motion(robot, law, 0.1, 0.02)
-    there = np.concatenate(system.states.there(here.q[-1], here.v[-1]))
+    there = np.concatenate(system.states.to_model(here.q[-1], here.v[-1]))
     np.testing.assert_allclose(reached(simulator, plant), there, atol=1e-8)
     own = of_law(simulator, system)
     assert told(system, own, "status")[0] == Status.OK
@@ -151,7 +151,7 @@ def test_a_force_that_no_actuator_gives_is_named() -> None:
     robot = floating()
     plant = drake.export(robot)
     system = drake.drive(Shaken(robot), plant)
-    simulator = begun(joined(system, plant), plant, system.states.there(*start(robot)), 0.01)
+    simulator = begun(joined(system, plant), plant, system.states.to_model(*start(robot)), 0.01)
     with pytest.raises(BridgeError, match=r"no actuator of the plant drives: free .*Connect 'generalized_force'"):
         simulator.AdvanceTo(0.1)
 
@@ -214,7 +214,7 @@ def test_what_is_no_law_and_what_is_no_plant_are_refused() -> None:
     assert len(str(said.value)) < 400
     with pytest.raises(BridgeError, match=r"a MultibodyPlant is needed, got 'panda\.urdf'"):
         drake.drive(tracking(chain()), "panda.urdf")
-    with pytest.raises(BridgeError, match=r"a Robot is handed on as bodies, got .*Shaken"):
+    with pytest.raises(BridgeError, match=r"expected a Robot, got .*Shaken"):
         drake.export(Shaken(chain()))  # type: ignore[arg-type]
 
 

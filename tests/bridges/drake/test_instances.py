@@ -66,7 +66,7 @@ def together(laws: Sequence[ControllerSystem], states: Sequence[State]) -> State
     """One state of the plant, of those of its robots."""
     q, v = np.zeros(laws[0].states.nq), np.zeros(laws[0].states.nv)
     for law, state in zip(laws, states, strict=True):
-        q_of_law, v_of_law = law.states.there(*state)
+        q_of_law, v_of_law = law.states.to_model(*state)
         q, v = q + q_of_law, v + v_of_law
     return q, v
 
@@ -75,7 +75,7 @@ def assert_at_the_end(law: ControllerSystem, simulator: Simulator, motion: Traje
     """The law's robot has come to where it is in a simulation here."""
     plant = law.plant
     x = np.array(plant.GetPositionsAndVelocities(plant.GetMyContextFromRoot(simulator.get_context())))
-    q, v = law.states.here(x[: law.states.nq], x[law.states.nq :])
+    q, v = law.states.from_model(x[: law.states.nq], x[law.states.nq :])
     np.testing.assert_allclose(np.concatenate([q, v]), np.concatenate([motion.q[-1], motion.v[-1]]), atol=atol)
 
 
@@ -136,7 +136,7 @@ def test_one_law_that_remembers_drives_two_arms_in_one_plant(tmp_path: Path) -> 
         # Drake takes in the sample at the end when it goes on from there.
         simulate(robot, law, *state, 0.14, step=0.01)
         here = law.estimates["m2"]
-        with system.lent(system.GetMyContextFromRoot(simulator.get_context())):
+        with system.in_use(system.GetMyContextFromRoot(simulator.get_context())):
             estimates.append(law.estimates["m2"])
         assert law.estimates["m2"] == here
         assert estimates[-1] == pytest.approx(here, abs=1e-6)
@@ -149,7 +149,7 @@ def test_actuation_of_an_instance_is_its_part_of_the_whole(tmp_path: Path) -> No
     system = drake.drive(tracking(robots[1]), plant, model_instance=right)
     q, v = start(robots[1])
     context = system.CreateDefaultContext()
-    x = np.concatenate(system.states.there(q, v))
+    x = np.concatenate(system.states.to_model(q, v))
     system.GetInputPort("state").FixValue(context, x)
     torque = tracking(robots[1]).control(0.0, q, v)
     whole = system.get_actuation_output_port().Eval(context)
@@ -170,7 +170,7 @@ def test_a_push_that_no_actuator_gives_is_named_at_an_instance_too(tmp_path: Pat
     pushing = Called(robot, lambda t, q, v: np.ones(8), force=True)
     system = drake.drive(pushing, plant, model_instance=only, tolerance=None)
     context = system.CreateDefaultContext()
-    system.GetInputPort("state").FixValue(context, np.concatenate(system.states.there(*start(robot))))
+    system.GetInputPort("state").FixValue(context, np.concatenate(system.states.to_model(*start(robot))))
     with pytest.raises(BridgeError, match=r"no actuator of the plant drives: free .*Connect 'generalized_force'"):
         system.get_actuation_output_port(only).Eval(context)
 
@@ -238,7 +238,7 @@ def test_bodies_that_float_beside_the_robot_stay_where_they_are(tmp_path: Path) 
     law = builder.AddSystem(drake.drive(tracking(robot), plant, model_instance=arm))
     builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
     builder.Connect(law.get_actuation_output_port(), plant.get_actuation_input_port())
-    q, v = law.states.there(*start(robot))
+    q, v = law.states.to_model(*start(robot))
     q[plant.GetJointByName("ball").position_start()] = 1.0
     simulator = begun(builder, plant, (q, v), 0.02)
     simulator.AdvanceTo(0.2)

@@ -38,7 +38,7 @@ EVERY = {**ROBOTS, "cart": cart}
 @pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
 def test_an_exported_plant_is_the_same_robot(make: Callable[[], Robot]) -> None:
     robot = make()
-    found = drake.match(robot, drake.export(robot)).require(TOLERANCE)
+    found = drake.match(robot, drake.export(robot)).check(TOLERANCE)
     assert found.same
     assert 0.0 <= found.mass < 1e-12
     assert found.bias < 1e-12
@@ -53,13 +53,15 @@ def test_drake_accelerates_an_exported_plant_as_the_robot(make: Callable[[], Rob
     context = plant.CreateDefaultContext()
     q, v = start(robot)
     R = np.cos(np.arange(robot.coordinates.nv, dtype=float))
-    plant.SetPositionsAndVelocities(context, np.concatenate(states.there(q, v)))
-    plant.get_applied_generalized_force_input_port().FixValue(context, states.force_there(q, R))
+    plant.SetPositionsAndVelocities(context, np.concatenate(states.to_model(q, v)))
+    plant.get_applied_generalized_force_input_port().FixValue(context, states.force_to_model(q, R))
     plant.get_actuation_input_port().FixValue(context, np.zeros(plant.num_actuators()))
     there = plant.get_generalized_acceleration_output_port().Eval(context)
     M, h = robot.evaluate(robot.mass_matrix, q=q), robot.evaluate(robot.bias, q=q, v=v)
     here = np.linalg.solve(M, R - h)
-    np.testing.assert_allclose(there, states.velocities(q) @ here + states.drift(q, v), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        there, states.velocity_jacobian(q) @ here + states.velocity_bias(q, v), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_values_of_parameters_are_exported() -> None:
@@ -115,8 +117,8 @@ def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path) -> None:
     found = drake.match(robot, plant)
     assert not found.same
     assert found.mass < 1e-12
-    with pytest.raises(BridgeError, match=r"not the same robot: h\[.*\] is .* here and .* there"):
-        found.require()
+    with pytest.raises(BridgeError, match=r"not the same robot: h\[.*\] is .* in the robot and .* in the model"):
+        found.check()
 
 
 def test_a_body_that_differs_is_named_with_both_values() -> None:
@@ -125,14 +127,16 @@ def test_a_body_that_differs_is_named_with_both_values() -> None:
     loaded = drake.load(plant)
     names = [name.removesuffix(".mass") for name in loaded.nominal if name.endswith(".mass")]
     heavy = f"{names[1]}.mass"
-    with pytest.raises(BridgeError, match=rf"joint 'q2' carries \('{names[1]}'\) has 9 kg here and 1.5 kg there.*M\[q"):
-        drake.match(loaded, plant, p={heavy: 9.0}).require()
+    with pytest.raises(
+        BridgeError, match=rf"joint 'q2' \('{names[1]}'\) have 9 kg in the robot and 1.5 kg in the model.*M\[q"
+    ):
+        drake.match(loaded, plant, p={heavy: 9.0}).check()
 
 
 def test_joints_that_do_not_match_are_listed_on_both_sides() -> None:
     plant = drake.export(chain(3))
     other = drake.load(drake.export(panda()))
-    with pytest.raises(BridgeError, match=r"not there: panda_joint1.*those of the MultibodyPlant: q1, q2, q3"):
+    with pytest.raises(BridgeError, match=r"missing: panda_joint1.*those of the MultibodyPlant: q1, q2, q3"):
         drake.match(other, plant)
     with pytest.raises(BridgeError, match=r"'free' of floating robot has 7 .* 'q1' .* is a revolute joint"):
         drake.match(floating(), plant, names={"free": "q1", "hinge": "q2", "slide": "q3"})
@@ -204,13 +208,13 @@ def test_what_differs_of_an_exported_robot_is_told_by_joint() -> None:
     found = drake.match(robot, plant, model_instance=second)
     assert list(found.bodies) == ["panda_joint3"]
     own = robot.nominal["panda_link3.mass"]
-    assert f"'panda_joint3' carries ('panda_link3') has {own:.9g} kg here and 5 kg there" in str(found)
+    assert f"'panda_joint3' ('panda_link3') have {own:.9g} kg in the robot and 5 kg in the model" in str(found)
     with pytest.raises(BridgeError, match=r"model_instance= picks one of its models\) do not match, named more than"):
         drake.match(robot, plant)
 
 
 def test_a_mass_that_no_body_has_is_refused() -> None:
-    with pytest.raises(BridgeError, match="body 'free' has a mass of -5 kg, which no body has"):
+    with pytest.raises(BridgeError, match="the mass of body 'free' must not be negative, got -5 kg"):
         drake.export(floating(), p={"m": -5.0})
 
 
@@ -270,7 +274,7 @@ def frame(plant: MultibodyPlant, body: RigidBody, seed: int) -> DrakeFrame:
 def test_a_plant_of_every_kind_of_joint_becomes_the_same_robot() -> None:
     plant = crowded()
     robot = drake.load(plant)
-    found = drake.match(robot, plant).require(1e-9)
+    found = drake.match(robot, plant).check(1e-9)
     assert found.mass < 1e-12
     assert found.bias < 1e-12
     assert sorted(found.names) == ["away", "hinge", "slide", "table", "wrist"]
@@ -299,7 +303,7 @@ def test_points_of_a_loaded_robot_are_where_drake_has_its_bodies() -> None:
     at = robot.coordinates.names.index("away.qx")
     q[at : at + 4] /= np.linalg.norm(q[at : at + 4])
     states, _ = match_states(robot, plant)
-    plant.SetPositions(context, states.there(q, np.zeros(robot.coordinates.nv))[0])
+    plant.SetPositions(context, states.to_model(q, np.zeros(robot.coordinates.nv))[0])
     for name in "abcdef":
         X = plant.GetBodyByName(name).EvalPoseInWorld(context)
         np.testing.assert_allclose(robot.evaluate(robot.points[name], q=q), X.translation(), atol=1e-13)
@@ -313,7 +317,7 @@ def test_a_robot_comes_back_from_its_plant(make: Callable[[], Robot]) -> None:
     back = drake.load(plant)
     again = drake.export(back)
     assert drake.match(back, plant).same
-    assert drake.match(robot, again).require(1e-9).same
+    assert drake.match(robot, again).check(1e-9).same
 
 
 def test_a_file_is_read_with_a_base_that_is_held_or_floats(tmp_path: Path) -> None:

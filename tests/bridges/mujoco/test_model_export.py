@@ -44,8 +44,8 @@ def test_mass_matrix_and_bias_there_are_ours(name: str) -> None:
     with needs(followed(name)):
         model = Model.of(own, text(name))
         for q, v, _ in states(own):
-            X, drift = model.joints.states.velocities(q), model.joints.states.drift(q, v)
-            M, h = model.dynamics(*model.joints.states.there(q, v))
+            X, drift = model.joints.states.velocity_jacobian(q), model.joints.states.velocity_bias(q, v)
+            M, h = model.dynamics(*model.joints.states.to_model(q, v))
             assert difference(X.T @ M @ X, own.evaluate(own.mass_matrix, q=q)) < TOLERANCE
             assert difference(X.T @ (h + M @ drift), own.evaluate(own.bias, q=q, v=v)) < TOLERANCE
 
@@ -57,7 +57,7 @@ def test_accelerations_there_under_the_same_inputs_are_ours(name: str) -> None:
         model = Model.of(own, text(name))
         for q, v, u in states(own):
             a = own.evaluate(own.acceleration, q=q, v=v, u=u)
-            expected = model.joints.states.velocities(q) @ a + model.joints.states.drift(q, v)
+            expected = model.joints.states.velocity_jacobian(q) @ a + model.joints.states.velocity_bias(q, v)
             assert difference(model.place(q, v, u).qacc, expected) < (HELD if name in TELESCOPES else TOLERANCE)
 
 
@@ -86,7 +86,7 @@ def test_random_trees_move_there_as_here(name: str) -> None:
             a = own.evaluate(own.acceleration, q=q, v=v, u=u)
             # Followers are held as hard as MuJoCo can.
             bound = 3 * HELD if carried else 3e-9
-            assert difference(model.place(q, v, u).qacc, model.joints.states.velocities(q) @ a) < bound
+            assert difference(model.place(q, v, u).qacc, model.joints.states.velocity_jacobian(q) @ a) < bound
 
 
 def test_parameters_are_numbers_in_the_text() -> None:
@@ -131,7 +131,7 @@ def test_the_model_is_set_up_where_it_is_asked_to_be() -> None:
     own = exoskeleton([HEAVY, LIGHT])
     q0 = np.array([0.3, 1.2, 0.9, 0.6])
     model = Model.of(own, export(own, q0=q0, timestep=0.004, integrator="implicit"))
-    assert np.abs(model.joints.states.here(model.model.qpos0, np.zeros(model.model.nv))[0] - q0).max() < 1e-15
+    assert np.abs(model.joints.states.from_model(model.model.qpos0, np.zeros(model.model.nv))[0] - q0).max() < 1e-15
     mujoco.mj_resetData(model.model, model.data)
     mujoco.mj_forward(model.model, model.data)
     assert np.abs(model.data.site("end1").xpos[:2] - own.evaluate(own.points["end1"], q=q0)).max() < 1e-14
@@ -296,7 +296,7 @@ def test_constrained_accelerations_from_its_parts_are_ours(name: str) -> None:
     # Rows in which nothing moves, across a plane or of a second point of an axis, make it singular.
     a_there = np.linalg.lstsq(K, np.concatenate([force, -drift]), rcond=1e-10)[0][:n].astype(np.float64)
     a = own.evaluate(own.acceleration, q=q, v=v, u=u)
-    assert difference(a_there, model.joints.states.between @ a) < 1e-9
+    assert difference(a_there, model.joints.states.relative_angles @ a) < 1e-9
 
 
 @pytest.mark.parametrize("name", list(LOOPS))
@@ -305,7 +305,7 @@ def test_its_soft_constraints_come_close_at_rest(name: str) -> None:
     model = Model.of(own, text(name))
     q, _, u = closed_state(own, np.array(NEAR[name]))
     v = np.zeros(own.coordinates.nv)
-    a = model.joints.states.between @ own.evaluate(own.acceleration, q=q, v=v, u=u)
+    a = model.joints.states.relative_angles @ own.evaluate(own.acceleration, q=q, v=v, u=u)
     # Softness of one part in ten thousand, where the legs of the loop are not in line.
     assert difference(model.place(q, v, u).qacc, a) < 2e-3
 
@@ -317,7 +317,7 @@ def test_a_length_that_is_held_is_a_coupling_of_one_joint() -> None:
     q, v, u = states(own, 1)[0]
     q[3], v[3] = LIGHT.rest_length, 0.0
     a = own.evaluate(own.acceleration, q=q, v=v, u=u)
-    assert difference(model.place(q, v, u).qacc, model.joints.states.velocities(q) @ a) < SOFT
+    assert difference(model.place(q, v, u).qacc, model.joints.states.velocity_jacobian(q) @ a) < SOFT
     assert np.abs(model.data.efc_pos).max() < 1e-12
 
 
@@ -333,7 +333,7 @@ def test_gears_of_two_and_three_joints_are_held(angles: str) -> None:
     a = own.evaluate(own.acceleration, q=q, v=v, u=u)
     data = model.place(q, v, u)
     assert np.abs(data.efc_pos).max() < 1e-12
-    assert difference(data.qacc, model.joints.states.between @ a) < SOFT
+    assert difference(data.qacc, model.joints.states.relative_angles @ a) < SOFT
 
 
 def test_an_anchor_may_be_moved_by_a_parameter() -> None:
@@ -348,7 +348,9 @@ def test_an_anchor_may_be_moved_by_a_parameter() -> None:
 def test_what_is_no_pin_is_refused_by_name() -> None:
     arm = planar_manipulator(LINKS[:3])
     guided = mechanism(arm, [Closure("tip", (0.0, 0.5), "guide", rows=(1,))])
-    with pytest.raises(BridgeError, match=r"natural constraint 'guide': it is neither a point .* ignore=\['guide'\]"):
+    with pytest.raises(
+        BridgeError, match=r"natural constraint 'guide': it neither joins a point .* ignore=\['guide'\]"
+    ):
         export(guided)
     with pytest.warns(match="natural constraint 'guide'"):
         open_chain = export(guided, ignore=["guide"])
@@ -358,5 +360,5 @@ def test_what_is_no_pin_is_refused_by_name() -> None:
 def test_a_direction_without_a_pin_is_refused() -> None:
     loop = robot("Bricard")
     own = dataclasses.replace(loop, natural=loop.natural[1:])
-    with pytest.raises(BridgeError, match="it keeps a direction of 'hinge5', of which no point is held as in a hinge"):
+    with pytest.raises(BridgeError, match="it fixes a direction of 'hinge5' but, unlike a hinge, no point of it"):
         export(own)

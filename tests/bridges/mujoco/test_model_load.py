@@ -136,8 +136,8 @@ def require_same(own: Robot, source: str) -> None:
     model = Model.of(own, source)
     for q, v, u in states(own):
         maps = model.joints.states
-        X, drift = maps.velocities(q), maps.drift(q, v)
-        M, h = model.dynamics(*maps.there(q, v))
+        X, drift = maps.velocity_jacobian(q), maps.velocity_bias(q, v)
+        M, h = model.dynamics(*maps.to_model(q, v))
         assert difference(X.T @ M @ X, own.evaluate(own.mass_matrix, q=q)) < 1e-9
         assert difference(X.T @ (h + M @ drift), own.evaluate(own.bias, q=q, v=v)) < 1e-9
         force = X.T @ model.place(q, v, u).qfrc_actuator
@@ -205,7 +205,7 @@ def test_parameters_change_what_was_read() -> None:
     p |= {f"fore.I{i + 1}": float(x) for i, x in enumerate(body.inertia)}
     q, v, _ = states(own, 1)[0]
     model = Model.of(own, heavier)
-    M, h = model.dynamics(*model.joints.states.there(q, v))
+    M, h = model.dynamics(*model.joints.states.to_model(q, v))
     assert difference(M, own.evaluate(own.mass_matrix, q=q, p=p)) < 1e-9
     assert difference(h, own.evaluate(own.bias, q=q, v=v, p=p)) < 1e-9
     assert difference(M, own.evaluate(own.mass_matrix, q=q)) > 1e-3
@@ -287,14 +287,14 @@ def test_bodies_that_are_welded_move_as_there(equality: str) -> None:
     assert [constraint.name for constraint in own.natural] == ["glue", "glue (turn)"]
     model = Model.of(own, source)
     v = np.zeros(own.coordinates.nv)
-    q = model.joints.states.here(model.model.qpos0, np.zeros(model.model.nv))[0]
+    q = model.joints.states.from_model(model.model.qpos0, np.zeros(model.model.nv))[0]
     for constraint in own.natural:
         assert np.abs(own.evaluate(constraint.residual(own.coordinates), q=q)).max() < 1e-12
     a = own.evaluate(own.acceleration, q=q, v=v)
     data = model.place(q, v)
     # MuJoCo's welds are soft, by one part in ten thousand of the free motion.
     free, share = np.abs(data.qacc_smooth).max(), 5e-3 if DIAGEXACT.missing else 2e-3
-    assert np.abs(data.qacc - model.joints.states.velocities(q) @ a).max() < share * free
+    assert np.abs(data.qacc - model.joints.states.velocity_jacobian(q) @ a).max() < share * free
 
 
 @needs(SITE_EQUALITIES)

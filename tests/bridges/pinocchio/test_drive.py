@@ -66,7 +66,7 @@ def test_a_loop_around_pinocchio_moves_as_a_simulation(angles: str) -> None:
         return np.concatenate([x[n:], pin.aba(model.model, model.data, x[:n], x[n:], tau)])
 
     q0, v0 = np.array([0.1, 0.7, -0.3]), np.array([0.2, -0.1, 0.3])
-    x = np.concatenate(model.states.there(q0, v0))
+    x = np.concatenate(model.states.to_model(q0, v0))
     for k in range(30):
         t = k * step
         k1 = rate(t, x)
@@ -75,7 +75,7 @@ def test_a_loop_around_pinocchio_moves_as_a_simulation(angles: str) -> None:
         k4 = rate(t + step, x + step * k3)
         x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
     motion = simulate(robot, law, q0, v0, 0.3, step=step)
-    q, v = model.states.here(x[:n], x[n:])
+    q, v = model.states.from_model(x[:n], x[n:])
     np.testing.assert_allclose(np.concatenate([q, v]), [*motion.q[-1], *motion.v[-1]], rtol=0, atol=1e-11)
     assert np.abs(motion.q[-1] - q0).max() > 0.05
 
@@ -124,7 +124,8 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
     robot, law = tracking_controller()
     heavier = bridge.export(robot, p={"m2": 2.0}).model
     with pytest.raises(
-        BridgeError, match=r"not the same robot: what the joint 'q2' carries .* has .* kg here and 2 kg there"
+        BridgeError,
+        match=r"not the same robot: the bodies on joint 'q2' .* have .* kg in the robot and 2 kg in the model",
     ):
         bridge.drive(law, heavier)
     bridge.drive(law, heavier, p={"m2": 2.0})
@@ -137,7 +138,7 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
     with pytest.raises(BridgeError, match="q1, q2, q3"):
         bridge.drive(law, other)
     named = pin.buildSampleModelManipulator()
-    with pytest.raises(BridgeError, match=r"not there: q1, q2\. .*shoulder1_joint, shoulder2_joint"):
+    with pytest.raises(BridgeError, match=r"missing: q1, q2\. .*shoulder1_joint, shoulder2_joint"):
         bridge.match(robot, named)
     with pytest.raises(BridgeError, match="names= renames 'elbow', which the robot does not have; its joints: q1, q2"):
         bridge.match(robot, named, names={"elbow": "elbow_joint"})
@@ -194,18 +195,16 @@ def test_what_pinocchio_has_no_place_for_is_refused_by_name() -> None:
         bridge.export(wheeled)
     guided = mechanism(arm, [(arm.points["tip"][1], 0.3)])
     with pytest.raises(
-        BridgeError, match=f"no constraint for {guided.natural[0].name!r}, as it is neither a point of one body held on"
+        BridgeError, match=f"no constraint for {guided.natural[0].name!r}, as it neither joins a point of one body to"
     ):
         bridge.export(guided)
     rolling = dataclasses.replace(arm, natural=(nonholonomic(arm.v[0] - arm.v[1], name="skate"),))
-    with pytest.raises(BridgeError, match="no constraint for 'skate', as it holds velocities"):
+    with pytest.raises(BridgeError, match="no constraint for 'skate', as it constrains velocities"):
         bridge.export(rolling)
     moving = dataclasses.replace(arm, natural=(holonomic(arm.points["tip"] - ca.vertcat(arm.t, 0.1), name="belt"),))
-    with pytest.raises(BridgeError, match="'belt', as what it holds moves in time"):
+    with pytest.raises(BridgeError, match="'belt', as it depends on time"):
         bridge.export(moving)
-    with pytest.raises(
-        BridgeError, match="is measured from the world's axes while what carries it turns about another"
-    ):
+    with pytest.raises(BridgeError, match="is measured from the world's axes while its parent turns about another"):
         bridge.export(spatial_exoskeleton([TELESCOPE] * 2))
     with pytest.raises(BridgeError, match=r"a Robot is exported to Pinocchio, got 'arm'"):
         bridge.export("arm")  # type: ignore[arg-type]
@@ -228,8 +227,8 @@ def test_a_joint_that_follows_has_to_be_where_it_is_there() -> None:
     with pytest.raises(
         BridgeError, match=r"'wrist1_mimic_joint' follows another joint .* at 1\.5 there, not at 0: start on"
     ):
-        states.there(np.array([0.0, 0, 0, 0, 0.3, 0.0]), np.zeros(6))
-    q = states.followed(np.array([0.0, 0, 0, 0, 0.3, 0.0]))
+        states.to_model(np.array([0.0, 0, 0, 0, 0.3, 0.0]), np.zeros(6))
+    q = states.with_mimic_joints(np.array([0.0, 0, 0, 0, 0.3, 0.0]))
     assert q[5] == pytest.approx(2.5 * 0.3 + 0.75)
 
 

@@ -33,9 +33,9 @@ def test_mass_matrix_and_bias_are_those_of_pinocchio(name: str) -> None:
     rng = np.random.default_rng(3)
     for _ in range(3):
         q, v, _ = random_state(robot, rng)
-        q_there, v_there = model.states.there(q, v)
-        np.testing.assert_allclose(model.states.here(q_there, v_there)[0], q, rtol=0, atol=1e-9)
-        T = model.states.rates(q)
+        q_there, v_there = model.states.to_model(q, v)
+        np.testing.assert_allclose(model.states.from_model(q_there, v_there)[0], q, rtol=0, atol=1e-9)
+        T = model.states.inverse_velocity_jacobian(q)
         M = matrix(robot, robot.evaluate(robot.mass_matrix, q=q))
         h = np.atleast_1d(robot.evaluate(robot.bias, q=q, v=v))
         close(model.mass_matrix(q_there), T.T @ M @ T, TOLERANCE)
@@ -49,10 +49,10 @@ def test_accelerations_and_forces_of_constraints_are_those_of_pinocchio(name: st
     rng = np.random.default_rng(4)
     for _ in range(3):
         q, v, u = random_state(robot, rng)
-        q_there, v_there = model.states.there(q, v)
+        q_there, v_there = model.states.to_model(q, v)
         B = np.reshape(robot.evaluate(robot.input_matrix, q=q), (len(v), -1))
-        a_there, forces = model.acceleration(q_there, v_there, model.states.force_there(q, B @ u))
-        T = model.states.rates(q)
+        a_there, forces = model.acceleration(q_there, v_there, model.states.force_to_model(q, B @ u))
+        T = model.states.inverse_velocity_jacobian(q)
         a = np.atleast_1d(robot.evaluate(robot.acceleration, q=q, v=v, u=u))
         close(T @ a_there, a, TOLERANCE)
         if model.constraints:
@@ -69,9 +69,9 @@ def test_forces_in_independent_rows_are_the_reactions() -> None:
     """λ in world axes is the force of the pin that holds the first point, component by component."""
     robot, model = robot_of("four-bar"), exported("four-bar")
     q, v, u = random_state(robot, np.random.default_rng(5))
-    q_there, v_there = model.states.there(q, v)
+    q_there, v_there = model.states.to_model(q, v)
     B = np.atleast_2d(robot.evaluate(robot.input_matrix, q=q))
-    _, forces = model.acceleration(q_there, v_there, model.states.force_there(q, B @ u))
+    _, forces = model.acceleration(q_there, v_there, model.states.force_to_model(q, B @ u))
     mu = robot.evaluate(robot.reactions, q=q, v=v, u=u)
     held = model.constraints[0]
     assert held.name == robot.natural[0].name
@@ -89,12 +89,16 @@ def test_joints_tied_in_a_row_all_follow_the_first() -> None:
     model = bridge.export(robot)
     assert model.model.nv == 2
     start = np.array([0.4, 0.3, -0.3, 0.7])
-    q_there, v_there = model.states.there(start, np.array([1.0, 0.5, -1.0, 0.2]))
-    here, rates = model.states.here(q_there, v_there)
+    q_there, v_there = model.states.to_model(start, np.array([1.0, 0.5, -1.0, 0.2]))
+    here, rates = model.states.from_model(q_there, v_there)
     np.testing.assert_allclose(here, start, atol=1e-14)
     np.testing.assert_allclose(rates, [1.0, 0.5, -1.0, 0.2], atol=1e-14)
     a, _ = model.acceleration(q_there, v_there, np.zeros(2))
-    close(model.states.rates(here) @ a, robot.evaluate(robot.acceleration, q=here, v=rates, u=np.zeros(4)), TOLERANCE)
+    close(
+        model.states.inverse_velocity_jacobian(here) @ a,
+        robot.evaluate(robot.acceleration, q=here, v=rates, u=np.zeros(4)),
+        TOLERANCE,
+    )
     with pytest.raises(BridgeError, match=r"'gear 0' and other natural constraints tie 'q[123]' in two ways"):
         bridge.export(mechanism(robot, [Closure(q[2] + 3 * q[0], ca.SX(0.3), "gear 2")]))
     with pytest.raises(BridgeError, match="'sum' ties 3 coordinates"):
@@ -114,7 +118,7 @@ def test_a_changed_parameter_is_another_model() -> None:
 def test_points_bodies_and_frames_are_frames_there() -> None:
     robot, model = robot_of("seven links, absolute angles"), exported("seven links, absolute angles")
     q, v, _ = random_state(robot, np.random.default_rng(6))
-    q_there, _ = model.states.there(q, v)
+    q_there, _ = model.states.to_model(q, v)
     pin.framesForwardKinematics(model.model, model.data, q_there)
     for name in ("joint3", "center5", "tip"):
         pose = model.data.oMf[model.model.getFrameId(name)]
@@ -139,7 +143,7 @@ def test_what_the_model_has_no_place_for_is_told_and_given() -> None:
     with pytest.warns(BridgeWarning, match=r"no place for .* springs, dampers.* at l1, l2\. Add \.passive"):
         model = bridge.export(robot)
     q, v = np.array([0.3, 0.9, 0.7, 0.9]), np.zeros(4)
-    found = model.states.force_here(q, model.passive(*model.states.there(q, v)))
+    found = model.states.force_from_model(q, model.passive(*model.states.to_model(q, v)))
     np.testing.assert_allclose(found, [0.0, 0.0, -700.0 * (0.7 - 0.8), -700.0 * (0.9 - 0.8)], atol=1e-10)
     assert model.mimics
 
@@ -174,8 +178,14 @@ def test_planar_and_floating_joints_in_a_tree(axis: str, tmp_path_factory: pytes
     assert bridge.match(robot, pin.buildModelFromUrdf(str(path))).same or axis != "0 0 1"
     q, v, u = random_state(robot, np.random.default_rng(8))
     model = export_quietly(robot)
-    a, _ = model.acceleration(*model.states.there(q, v), model.states.force_there(q, np.concatenate([u, np.zeros(6)])))
-    close(model.states.rates(q) @ a, np.atleast_1d(robot.evaluate(robot.acceleration, q=q, v=v, u=u)), TOLERANCE)
+    a, _ = model.acceleration(
+        *model.states.to_model(q, v), model.states.force_to_model(q, np.concatenate([u, np.zeros(6)]))
+    )
+    close(
+        model.states.inverse_velocity_jacobian(q) @ a,
+        np.atleast_1d(robot.evaluate(robot.acceleration, q=q, v=v, u=u)),
+        TOLERANCE,
+    )
 
 
 def test_a_closed_place_tells_which_way_an_axis_points() -> None:

@@ -90,7 +90,7 @@ def test_trees_at_random_go_there_and_back(name: str) -> None:
     """Every kind of joint in the plane and in space, masses within, several roots; or the node that cannot is named."""
     robot = build(TREES[name].data)
     if name in NO_JOINT_BETWEEN:
-        with pytest.raises(BridgeError, match=r"'j\d' is measured from the world's axes while what carries it turns"):
+        with pytest.raises(BridgeError, match=r"'j\d' is measured from the world's axes while its parent turns"):
             export_quietly(robot)
         return
     model = export_quietly(robot)
@@ -107,20 +107,20 @@ def test_a_model_of_pinocchio_moves_as_there(name: str) -> None:
     states, data, rng = bridge.PinocchioStateConversion(robot, model), model.createData(), np.random.default_rng(2)
     for _ in range(2):
         q, v, u = random_state(robot, rng)
-        q = states.followed(q)
-        q_there, v_there = states.there(q, v)
-        q, v = states.here(q_there, v_there)
+        q = states.with_mimic_joints(q)
+        q_there, v_there = states.to_model(q, v)
+        q, v = states.from_model(q_there, v_there)
         B = np.reshape(robot.evaluate(robot.input_matrix, q=q), (len(v), -1))
-        tau = states.force_there(q, B @ u)
+        tau = states.force_to_model(q, B @ u)
         a = np.atleast_1d(robot.evaluate(robot.acceleration, q=q, v=v, u=u))
         if name == "every joint":
-            T = states.rates(q)
-            a_there = np.linalg.lstsq(T, a - states.drift(q, v_there), rcond=None)[0]
+            T = states.inverse_velocity_jacobian(q)
+            a_there = np.linalg.lstsq(T, a - states.velocity_bias(q, v_there), rcond=None)[0]
             found = np.array(pin.rnea(model, data, q_there, v_there, a_there))
             close(found, tau, 1e-9)
         else:
             a_there = np.array(pin.aba(model, data, q_there, v_there, tau))
-            close(states.rates(q) @ a_there + states.drift(q, v_there), a, 1e-9)
+            close(states.inverse_velocity_jacobian(q) @ a_there + states.velocity_bias(q, v_there), a, 1e-9)
         pin.framesForwardKinematics(model, data, q_there)
         for frame in list(robot.frames)[-3:]:
             pose = data.oMf[model.getFrameId(frame)]
@@ -137,13 +137,13 @@ def test_out_and_in_again_is_the_same_mechanism(name: str) -> None:
     assert sum(not c.name.endswith(".mimic") for c in robot.natural) == len(model.constraints)
     rng, states = np.random.default_rng(9), bridge.PinocchioStateConversion(robot, model.model)
     for _ in range(2):
-        q_there, v_there = model.states.there(*random_state(robot_of(name), rng)[:2])
-        q, v = states.here(q_there, v_there)
+        q_there, v_there = model.states.to_model(*random_state(robot_of(name), rng)[:2])
+        q, v = states.from_model(q_there, v_there)
         tau = rng.uniform(-1.0, 1.0, model.states.nv)
         a_there, _ = model.acceleration(q_there, v_there, tau)
-        R = states.force_here(q, tau + model.passive(q_there, v_there))
+        R = states.force_from_model(q, tau + model.passive(q_there, v_there))
         a = np.atleast_1d(robot.evaluate(robot.acceleration_under(ca.SX(ca.DM(R)))[0], q=q, v=v))
-        close(a, states.rates(q) @ a_there, 1e-7 if name == "Bricard" else 1e-9)
+        close(a, states.inverse_velocity_jacobian(q) @ a_there, 1e-7 if name == "Bricard" else 1e-9)
 
 
 @pytest.mark.parametrize("whole", [False, True])

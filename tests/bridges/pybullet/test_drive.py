@@ -152,7 +152,7 @@ def test_a_body_in_a_users_world_is_driven_step_by_step() -> None:
     with world() as client:
         number = bridge.spawn(robot, client=client)
         driven = bridge.drive(law, number, client=client)
-        driven.body.write(*driven.body.states.there(*start(robot)))
+        driven.body.write(*driven.body.states.to_model(*start(robot)))
         pybullet.setTimeStep(1e-3, client)
         output = driven.step(200)
         q, v = driven.state

@@ -47,7 +47,7 @@ def loaded(path: Path, client: int, **given: object) -> int:
 @pytest.mark.parametrize("make", ROBOTS.values(), ids=ROBOTS)
 def test_a_robot_in_a_world_is_the_same_robot(make: Callable[[], Robot], client: int) -> None:
     robot = make()
-    found = bridge.match(robot, bridge.spawn(robot, client=client), client=client).require(1e-9)
+    found = bridge.match(robot, bridge.spawn(robot, client=client), client=client).check(1e-9)
     assert 0.0 <= found.mass < 1e-12
     assert found.bias < 1e-12
     assert found.same
@@ -58,8 +58,8 @@ def test_a_state_is_read_as_it_was_written(make: Callable[[], Robot], client: in
     robot = make()
     body = BulletBody.of(robot, bridge.spawn(robot, client=client), client=client)
     q, v = start(robot)
-    body.write(*body.states.there(q, v))
-    read = body.states.here(*body.read())
+    body.write(*body.states.to_model(q, v))
+    read = body.states.from_model(*body.read())
     np.testing.assert_allclose(read[0], q, atol=1e-14)
     np.testing.assert_allclose(read[1], v, atol=1e-14)
 
@@ -75,14 +75,14 @@ def test_a_step_of_pybullet_is_a_semi_implicit_euler_step_of_the_robots_own_equa
     q, v = start(robot)
     # More than the efforts that files allow: nothing here limits them.
     R = 150.0 * np.cos(np.arange(robot.coordinates.nv, dtype=float))
-    q_before, v_before = body.states.there(q, v)
+    q_before, v_before = body.states.to_model(q, v)
     body.write(q_before, v_before)
-    body.push(body.states.force_there(q, R))
+    body.push(body.states.force_to_model(q, R))
     pybullet.stepSimulation(client)
     q_after, v_after = body.read()
     M, h = robot.evaluate(robot.mass_matrix, q=q), robot.evaluate(robot.bias, q=q, v=v)
     a = np.linalg.solve(M, R - h)
-    rates = body.states.velocities(q) @ a + body.states.drift(q, v)
+    rates = body.states.velocity_jacobian(q) @ a + body.states.velocity_bias(q, v)
     first = 6 if body.floats else 0
     np.testing.assert_allclose((v_after - v_before)[first:], STEP * rates[first:], atol=1e-10)
     at = 7 if body.floats else 0
@@ -123,9 +123,9 @@ def test_inertias_that_pybullet_makes_up_are_told_by_body(client: int) -> None:
     with quiet():
         number = pybullet.loadURDF(str(example_file("panda.urdf")), useFixedBase=1, physicsClientId=client)
     with pytest.raises(
-        BridgeError, match=r"'panda_joint1' carries \('panda_link1'\) has principal moments \(0.0085.* there.*M\["
+        BridgeError, match=r"'panda_joint1' \('panda_link1'\) have principal moments \(0.0085.* in the model.*M\["
     ):
-        bridge.match(robot, number, client=client).require()
+        bridge.match(robot, number, client=client).check()
 
 
 def test_values_of_parameters_are_exported(client: int) -> None:
@@ -144,7 +144,7 @@ def test_a_written_file_is_the_robot(tmp_path: Path, client: int) -> None:
     again = bridge.load(file)
     assert again.limits.lower.tolist() == panda().limits.lower.tolist()
     number = loaded(file, client, useFixedBase=1)
-    assert bridge.match(panda(), number, client=client).require().mass < 1e-12
+    assert bridge.match(panda(), number, client=client).check().mass < 1e-12
     assert bridge.match(again, number, client=client).same
     assert not list(tmp_path.glob(".arm*"))
 
@@ -190,7 +190,7 @@ def test_what_pybullet_does_by_itself_changes_the_motion_until_it_is_switched_of
 
 def test_joints_that_do_not_match_are_listed_on_both_sides(client: int) -> None:
     number = bridge.spawn(chain(), client=client)
-    with pytest.raises(BridgeError, match=r"not there: panda_joint1.*those of PyBullet's body 0: q1, q2"):
+    with pytest.raises(BridgeError, match=r"missing: panda_joint1.*those of PyBullet's body 0: q1, q2"):
         bridge.match(panda(), number, client=client)
     with pytest.raises(BridgeError, match=r"floating robot floats, but that of body 0 is held.*useFixedBase=False"):
         bridge.match(floating(), number, client=client)
@@ -241,7 +241,7 @@ def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path, client: int
         number = bridge.spawn(robot, client=client)
     found = bridge.match(robot, number, client=client)
     assert found.mass < 1e-12
-    assert "h[pivot]" in found.differs()
+    assert "h[pivot]" in found.difference()
 
 
 def test_without_pybullet_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,12 +267,12 @@ def test_what_differs_of_a_robot_in_a_world_is_told_by_joint(client: int) -> Non
     number = bridge.spawn(robot, client=client, p={"m": 4.0})
     found = bridge.match(robot, number, client=client)
     assert list(found.bodies) == ["free"]
-    assert "'free' carries ('trunk') has 3 kg here and 4 kg there" in str(found)
+    assert "'free' ('trunk') have 3 kg in the robot and 4 kg in the model" in str(found)
 
 
 def test_what_is_no_law_and_what_is_no_robot_are_refused(client: int) -> None:
     number = bridge.spawn(chain(), client=client)
     with pytest.raises(BridgeError, match="a Controller drives a body, got Robot"):
         bridge.drive(chain(), number, client=client)  # type: ignore[arg-type]
-    with pytest.raises(BridgeError, match="a Robot is handed on as bodies, got <"):
+    with pytest.raises(BridgeError, match="expected a Robot, got <"):
         bridge.export(tracking(chain()))  # type: ignore[arg-type]

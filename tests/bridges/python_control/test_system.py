@@ -60,7 +60,7 @@ def test_a_plant_of_python_control_in_another_unit_is_refused(
     scales: list[float], worth: float, params: dict[str, float], said: str
 ) -> None:
     python_control.drive(tracking(chain()), plant(chain(), [1.0] * 4))
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Units here are kg, m, s, rad"):
+    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
         python_control.drive(tracking(chain()), plant(chain(), scales, worth, **params))
 
 
@@ -99,7 +99,7 @@ def test_another_plant_of_python_control_is_no_other_unit() -> None:
 
 
 def test_what_is_no_plant_of_the_robot_is_refused() -> None:
-    with pytest.raises(BridgeError, match=r"not there: q1, q2.*those of the system 'pole': x\[0\], x\[1\]"):
+    with pytest.raises(BridgeError, match=r"missing: q1, q2.*those of the system 'pole': x\[0\], x\[1\]"):
         python_control.match(chain(), control.ss([[0, 1], [-1, 0]], [[0], [1]], np.eye(2), 0, name="pole"))
     with pytest.raises(BridgeError, match=r"has dt = 0.01: compare the plant in continuous time"):
         python_control.match(chain(), python_control.export(chain(), dt=0.01))
