@@ -152,9 +152,9 @@ def system_unit_mismatch(
         inputs = dict(_input_remarks(robot, input_scales))
         remarks = [word for word in (length_units, angle_units, gravity, *inputs.values()) if word]
         scaled_units = (("m", "" if turning else length_units), ("rad", angle_units))
-        ratios = [f"{by[unit]:.4g} × those here of {unit}" for unit, word in scaled_units if word]
-        numbers = [f"accelerations there are {' and '.join(ratios)}"] if ratios else []
-        numbers += [f"gravity there is {share:.4g} × gravity here"] if gravity else []
+        ratios = [f"{by[unit]:.4g} × the robot's in {unit}" for unit, word in scaled_units if word]
+        numbers = [f"the model's accelerations are {' and '.join(ratios)}"] if ratios else []
+        numbers += [f"the model's gravity is {share:.4g} × the robot's"] if gravity else []
         numbers += inputs
         found.setdefault(len(remarks), []).append(f"{', '.join(numbers)}: {', '.join(remarks)}?" if remarks else "")
     text = " or ".join(found[min(found)]) if found else ""
@@ -193,7 +193,7 @@ def _input_remarks(robot: Robot, input_scales: Array) -> Iterator[tuple[str, str
         units = " or ".join(dict.fromkeys(robot.input_units[i] or "its unit" for i in which))
         known = MASS_SCALES | (LENGTH_SCALES if set(velocity_units(robot)) == {"rad"} else {})
         other = f"{known[factor]}, or " if factor in known and len(which) == len(input_scales) else ""
-        yield f"what {names} adds is {factor:.4g} × that here", f"{other}{names} in {factor:.4g} {units}"
+        yield f"the effect of {names} is {factor:.4g} × the robot's", f"{other}{names} in {factor:.4g} {units}"
 
 
 def match(
@@ -275,7 +275,7 @@ def _largest_differences(
                 i, j = np.unravel_index(int(np.argmax(off)), off.shape)
                 largest[key] = float(off.max())
                 what = f"M⁻¹B[{rates[i]}, {inputs[j]}]" if key == "M" else f"h: the acceleration of {rates[i]} at u = 0"
-                descriptions[key] = f"{what} is {own[i, j]:.9g} here and {other[i, j]:.9g} there"
+                descriptions[key] = f"{what} is {own[i, j]:.9g} in the robot and {other[i, j]:.9g} in the model"
     return largest["M"], largest["h"], tuple(text for text in descriptions.values() if text)
 
 
@@ -283,7 +283,7 @@ def _rate_differences(names: tuple[str, ...], expected: Array, actual: Array) ->
     """Return a sentence for each coordinate whose rate differs."""
     off = np.abs(expected - actual) > TOLERANCE * np.abs(expected).max(initial=0.0)
     return [
-        f"the rate of {name} is {other:.4g} there and {own:.4g} here in the same state, {_ratio_text(other, own)}: "
+        f"the rate of {name} is {other:.4g} in the model and {own:.4g} in the robot, {_ratio_text(other, own)}: "
         "is it given in the unit of its velocity?"
         for name, own, other, differs in zip(names, expected, actual, off, strict=True)
         if differs

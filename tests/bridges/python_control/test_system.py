@@ -50,10 +50,10 @@ DEGREES = 180.0 / np.pi
 @pytest.mark.parametrize(
     ("scales", "worth", "params", "said"),
     [
-        ([DEGREES] * 4, 1.0, {}, "accelerations there are 57.3 × those here of rad: angles in degrees?"),
-        ([1.0] * 4, 1e-3, {}, "what M1, M2 adds is 0.001 × that here: masses in g, or M1, M2 in 0.001 N m?"),
-        ([1.0] * 4, 1.0, {"g": 0.0}, "gravity there is 0 × gravity here: gravity absent, or not set?"),
-        ([1.0] * 4, 1.0, {"g": -9.81}, "gravity there is -1 × gravity here: gravity of the other sign?"),
+        ([DEGREES] * 4, 1.0, {}, "the model's accelerations are 57.3 × the robot's in rad: angles in degrees?"),
+        ([1.0] * 4, 1e-3, {}, "the effect of M1, M2 is 0.001 × the robot's: masses in g, or M1, M2 in 0.001 N m?"),
+        ([1.0] * 4, 1.0, {"g": 0.0}, "the model's gravity is 0 × the robot's: gravity absent, or not set?"),
+        ([1.0] * 4, 1.0, {"g": -9.81}, "the model's gravity is -1 × the robot's: gravity of the other sign?"),
     ],
 )
 def test_a_plant_of_python_control_in_another_unit_is_refused(
@@ -71,7 +71,7 @@ def test_a_state_space_in_mm_and_degrees_is_told() -> None:
     own = python_control.load(control.ss(A, B, np.eye(4), 0, **signals), units=["m", "rad"])
     other = control.ss(S @ A @ np.linalg.inv(S), S @ B, np.eye(4), 0, **signals)
     found = python_control.match(own, other)
-    assert "1000 × those here of m and 57.3 × those here of rad: lengths in mm, angles in degrees?" in found.units
+    assert "1000 × the robot's in m and 57.3 × the robot's in rad: lengths in mm, angles in degrees?" in found.units
     assert python_control.match(own, control.ss(A, B, np.eye(4), 0, **signals)).same
 
 
@@ -110,10 +110,10 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
 @pytest.mark.parametrize(
     ("mass", "length", "gravity", "said"),
     [
-        (1.0, 1e3, 1e3, "is 1e-06 × that here: lengths in mm, or M1, M2 in 1e-06 N m?"),
-        (1.0, 1e2, 1e2, "is 0.0001 × that here: lengths in cm, or M1, M2 in 0.0001 N m?"),
-        (1e3, 1e3, 1e3, "is 1e-09 × that here: lengths in mm and masses in g, or M1, M2 in 1e-09 N m?"),
-        (1.0, 1e3, 1.0, "gravity there is 1 × gravity here: lengths in mm, gravity in m/s²?"),
+        (1.0, 1e3, 1e3, "is 1e-06 × the robot's: lengths in mm, or M1, M2 in 1e-06 N m?"),
+        (1.0, 1e2, 1e2, "is 0.0001 × the robot's: lengths in cm, or M1, M2 in 0.0001 N m?"),
+        (1e3, 1e3, 1e3, "is 1e-09 × the robot's: lengths in mm and masses in g, or M1, M2 in 1e-09 N m?"),
+        (1.0, 1e3, 1.0, "the model's gravity is 1 × the robot's: lengths in mm, gravity in m/s²?"),
         (1e3, 1e2, 1.0, "lengths in cm, gravity in m/s², masses in g, or M1, M2 in 0.001 N m?"),
     ],
 )
