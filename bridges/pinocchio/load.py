@@ -275,8 +275,8 @@ def _declare(
         warnings.warn(
             BridgeWarning(
                 "Pinocchio's algorithms leave out "
-                f"{', '.join(f'{word} of {name}' for name, word, _ in resistances)}, which the model lists, and so does "
-                "the robot; dissipation=True includes it in h"
+                f"{', '.join(f'{word} of {name}' for name, word, _ in resistances)}, which the model lists, and so "
+                "does the robot; dissipation=True includes it in h"
             ),
             stacklevel=caller_stacklevel(),
         )

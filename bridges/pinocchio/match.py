@@ -99,7 +99,7 @@ def match(
         friction_error = max(friction_error, float(remainder.max(initial=0.0)) / max(size, 1e-300))
     where = [text for text in descriptions.values() if text]
     if exported is None and not dissipation and worst["h"] > TOLERANCE >= friction_error:
-        where.append("the model's h lacks the damping and friction that the model lists; dissipation=True adds them")
+        where.append("h of the model lacks the damping and friction that the model lists; dissipation=True adds them")
     differs, units = not max(worst.values()) <= tolerance, ""
     if differs:
         units = unit_mismatch(robot, numbers, configurations, at_rest, states.inverse_velocity_jacobian)
