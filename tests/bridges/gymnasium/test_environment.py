@@ -318,7 +318,7 @@ def test_starts_that_were_drawn_ahead_are_those_of_their_seeds(randomized_setup:
 
 def test_lanes_that_end_apart_draw_apart(randomized_setup: Setup) -> None:
     """Each lane's starts, in their order, are those of a single environment of its seed."""
-    apart = replace(randomized_setup, stop=setup.robot.q[0] - 0.36)
+    apart = replace(randomized_setup, stop=randomized_setup.robot.q[0] - 0.36)
     many, one = export_vector(apart, 5), export(apart)
     many.reset(seed=3)
     starts: list[list[float]] = [[] for _ in range(5)]

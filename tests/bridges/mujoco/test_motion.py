@@ -292,13 +292,13 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('site="middle" gear="1', 'site="top" gear="1', "the lever of 'ahead' depends on the position"),
-        ('site="middle" gear="1', 'joint="sea" gear="1', "the lever of 'ahead' depends on the position"),
+        ('site="middle" gear="1', 'site="top" gear="1', "the moment arm of 'ahead' depends on the position"),
+        ('site="middle" gear="1', 'joint="sea" gear="1', "the moment arm of 'ahead' depends on the position"),
         ('<motor name="yaw" site="middle" gear="0 0 0 0 0 1"/>', "", "drives sea, which the law's yaw need"),
         (
             'name="yaw" site="middle" gear="0 0 0 0 0 1"',
             'name="yaw" site="middle" gear="0 0 0 0 1 0"',
-            "pitch, yaw can",
+            "pitch, yaw are redundant",
         ),
         (
             "</actuator>",
@@ -318,7 +318,7 @@ def test_a_motor_that_also_pulls_others_is_refused() -> None:
     text = SHIP.replace("<actuator>", f"{tendon}<actuator>").replace(
         'name="swing" joint="boom"', 'name="swing" tendon="rope"'
     )
-    with pytest.raises(BridgeError, match="'swing' also drives what is not the robot's"):
+    with pytest.raises(BridgeError, match="'swing' also drives joints that are not the robot's"):
         drive(afloat(), model_of(text))
     drive(afloat(), model_of(text), apply="qfrc_applied")
 
@@ -330,5 +330,5 @@ def test_bounds_of_tendons_and_joints_are_those_of_their_motors() -> None:
         limit = 'actuatorfrclimited="true" actuatorfrcrange="-0.1 0.1"'
         with needs(BOUNDED if "fixed" in bound else None):
             acting = drive(law, model_of(text.replace(bound, f"{bound} {limit}")))
-            with pytest.warns(UserWarning, match=r"asks motor 'wire' for .* clips it to \[-0.(1|05), 0.(1|05)\]"):
+            with pytest.warns(UserWarning, match=r"sets motor 'wire' to .* clips it to \[-0.(1|05), 0.(1|05)\]"):
                 acting.step(started(acting))

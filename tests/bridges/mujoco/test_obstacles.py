@@ -141,7 +141,7 @@ def test_a_radius_that_differs_is_told() -> None:
     ("obstacles", "said"),
     [
         ({"disc": "globe"}, r"no body 'globe' for 'disc'; bodies: world, q1, q2, ball"),
-        ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a place: disc"),
+        ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a position: disc"),
     ],
 )
 def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], said: str) -> None:
