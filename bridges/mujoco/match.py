@@ -193,7 +193,8 @@ def loop_differences(
     gap = float(np.abs(np.asarray(data.efc_pos)[rows]).max(initial=0.0))
     if gap > GAP_TOLERANCE:
         return [
-            f"where {constraint_names} of the robot are closed, {', '.join(names)} of the model are open by up to {gap:.3g}"
+            f"where {constraint_names} of the robot are closed, {', '.join(names)} of the model are open by up to "
+            f"{gap:.3g}"
         ]
     ours = robot.evaluate(robot.natural_form[0], q=closed, v=np.zeros(robot.coordinates.nv), p=p)
     J = _jacobian(mujoco, joints, data)[rows] @ joints.states.velocity_jacobian(closed)

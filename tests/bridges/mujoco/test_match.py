@@ -81,7 +81,7 @@ def changed(**fields: float) -> mujoco.MjModel:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (model_of(ARM.replace('mass="1.8"', 'mass="1.81"')), r"'q2' \(body 'fore'\) have mass 1\.8 kg in the robot"),
+        (model_of(ARM.replace('mass="1.8"', 'mass="1.81"')), r"'q2' \(body 'fore'\) have mass 1\.8 kg in"),
         (model_of(ARM.replace("0.05 0.05 0.05", "0.05 0.05 0.06")), r"'q2' .* moment of inertia 0\.05 .* 0\.06 "),
         (model_of(ARM.replace('pos="0.2 0 0"', 'pos="0.21 0 0"')), r"M\[q\d, q\d\] is .* in the robot and .* in the"),
         (model_of(ARM.replace("-9.81", "-1.62")), r"gravity is \[0\.0, -9\.81, 0\.0\] m/s² in the robot and \[0\.0, -1"),
@@ -164,7 +164,7 @@ def test_loops_that_hold_something_else_are_told(jacobian: str) -> None:
     (moved.eq_data[0, :3] if is_weld else moved.site_pos[int(moved.eq_obj2id[0])])[0] += 0.05
     with pytest.raises(
         BridgeError,
-        match=r"coupler pin of the robot are closed, coupler pin \((connect|weld)\) of the model are open by up to 0\.0",
+        match=r"coupler pin of the robot are closed, coupler pin \((connect|weld)\) of the model are open by",
     ):
         match(robot, moved, q=q).check()
     locked = model_of(text.replace("</equality>", '<joint name="lock" joint1="crank"/></equality>'))
