@@ -126,8 +126,8 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     lane = _LaneLoop(task, t, x, held, core)
     values = [lane.at_own_time(each) for each in signals]
     # A parameter that varies in the plant alone, or in the law alone, is not shared by them.
-    apart = {name.partition(".")[2] for name in task.sampler.varied if name.startswith(("plant.", "law."))}
-    twins = tuple(pair for pair in loop.twins if robot.parameters.names[pair[0]] not in apart)
+    separate = {name.partition(".")[2] for name in task.sampler.varied if name.startswith(("plant.", "law."))}
+    twins = tuple(pair for pair in loop.twins if robot.parameters.names[pair[0]] not in separate)
     rollout_loop = RolloutLoop(
         *(core.t, lane.state, p, lane.rate()),
         {"signals": ca.vertcat(*map(ca.densify, values))},
@@ -290,9 +290,9 @@ class CompiledLanes(Stepper):
         # Indexing by integer arrays copies.
         return self._x[rows], self._p[rows]
 
-    def restore(self, row: Rows, snapshot: tuple[Array, Array], place: int) -> None:
+    def restore(self, row: Rows, snapshot: tuple[Array, Array], index: int) -> None:
         """Restore state and parameters."""
-        self._x[row], self._p[row] = (each[place] for each in snapshot)
+        self._x[row], self._p[row] = (each[index] for each in snapshot)
 
     def time(self, row: Rows) -> float:
         """Return the time as the loop computed it [s]."""
@@ -348,7 +348,7 @@ class CompiledLanes(Stepper):
         # A slice for all lanes avoids a copy.
         layout, at = self._layout, slice(None) if len(rows) == len(self._x) else rows
         x, recorded = self._x[at], self._recorded[at, :n]
-        signals = {name: recorded[:, :, place] for name, place in layout.slices.items()}
+        signals = {name: recorded[:, :, index] for name, index in layout.slices.items()}
         # Step by step, so that the sum does not depend on the number of lanes.
         reward = np.zeros(len(rows))
         if signals["rate"].shape[2]:

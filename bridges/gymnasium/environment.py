@@ -86,13 +86,13 @@ class Camera:
         x = every[:, :count].reshape(n, skeleton.places.size2(), skeleton.dimension)
         # CasADi stores matrices by columns.
         axes = every[:, count:].reshape(n, len(skeleton.origins), 3, 3).transpose(0, 1, 3, 2)
-        places = SegmentPostures(skeleton, np.array(self._times), x, axes)
-        stage = RobotAxes(figure, MotionPostures((places,)))
+        postures = SegmentPostures(skeleton, np.array(self._times), x, axes)
+        stage = RobotAxes(figure, MotionPostures((postures,)))
         for name, low, high in zip(AXES, *self._axis_limits(x), strict=False):
             getattr(stage.axes, f"set_{name}lim")(float(low), float(high))
         if skeleton.dimension == 3:
             stage.axes.set_box_aspect((1.0, 1.0, 1.0), zoom=0.85)
-        posture = places.posture(n - 1, np.zeros((0, skeleton.dimension)))
+        posture = postures.posture(n - 1, np.zeros((0, skeleton.dimension)))
         stage.ground(posture)
         stage.way(posture.way, POINT_COLOR)
         stage.robot(posture, ARM_COLOR, width=2.4)

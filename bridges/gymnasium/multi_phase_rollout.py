@@ -111,7 +111,7 @@ class MultiPhaseRollout(Rollout):
         self._drawn = np.zeros((lanes, task.sampler.size))
         self._numbers: list[Array] = [np.zeros(0)] * lanes
         self._stands: list[ContactPositions | None] = [None] * lanes
-        self._action_indices = [np.array(task.action_indices(rollout), dtype=np.intp) for rollout in task.phase_tasks]
+        self._action_indices = [np.array(task.action_indices(each), dtype=np.intp) for each in task.phase_tasks]
         self._conditions = [_condition(each) for each in task.phase_tasks]
         self._ends = [np.inf if p.until is None or isinstance(p.until, ca.SX) else float(p.until) for p in phases]
 
@@ -126,8 +126,8 @@ class MultiPhaseRollout(Rollout):
             threads: number of threads.
         """
         rollouts: list[SinglePhaseRollout] = []
-        for phase, one in zip(task.setup.phases, task.phase_tasks, strict=True):
-            rollout = SinglePhaseRollout.compiled(one, lanes, width, threads)
+        for phase, phase_task in zip(task.setup.phases, task.phase_tasks, strict=True):
+            rollout = SinglePhaseRollout.compiled(phase_task, lanes, width, threads)
             if isinstance(rollout, str):
                 return f"in phase {phase.name!r}, {rollout}"
             rollouts.append(rollout)
@@ -140,9 +140,9 @@ class MultiPhaseRollout(Rollout):
         Args:
             task: task of the lane.
         """
-        found = [SinglePhaseRollout.single(each) for each in task.phase_tasks]
-        reasons = [f"in phase {p.name!r}, {why}" for p, (_, why) in zip(task.setup.phases, found, strict=True) if why]
-        return cls(task, [rollout for rollout, _ in found], 1), "; ".join(reasons)
+        singles = [SinglePhaseRollout.single(each) for each in task.phase_tasks]
+        reasons = [f"in phase {p.name!r}, {why}" for p, (_, why) in zip(task.setup.phases, singles, strict=True) if why]
+        return cls(task, [rollout for rollout, _ in singles], 1), "; ".join(reasons)
 
     def begin(self, rows: Rows, starts: InitialConditions) -> PeriodResult:
         """Start lanes together if all start in the first phase, else lane by lane."""
@@ -173,8 +173,8 @@ class MultiPhaseRollout(Rollout):
                 snapshot = None if self._conditions[k] is None else rollout.engine.snapshot(rows[regular])
                 period = rollout.engine.step_period(rows[regular], actions[regular][:, self._action_indices[k]])
                 over = period.stop > 0.0
-                for place in np.flatnonzero(over).tolist():
-                    rollout.engine.restore(rows[regular[place : place + 1]], snapshot, place)
+                for index in np.flatnonzero(over).tolist():
+                    rollout.engine.restore(rows[regular[index : index + 1]], snapshot, index)
                 split = np.concatenate([split, regular[over]])
                 if not over.all():
                     calm = np.flatnonzero(~over)
@@ -200,9 +200,9 @@ class MultiPhaseRollout(Rollout):
         if not self._ends[0] > _time_resolution(self._ends[0]):
             return None
         try:
-            begun = [self._start(0, row, 0.0, x[i]) for i, row in enumerate(rows.tolist())]
-            numbers = np.concatenate([start.numbers for start, _ in begun])
-            starts = InitialConditions(np.concatenate([start.x for start, _ in begun]), numbers, True)
+            phase_starts = [self._start(0, row, 0.0, x[i]) for i, row in enumerate(rows.tolist())]
+            numbers = np.concatenate([start.numbers for start, _ in phase_starts])
+            starts = InitialConditions(np.concatenate([start.x for start, _ in phase_starts]), numbers, True)
             result = self._rollouts[0].begin(rows, starts)
         except (NoVelocityError, EruginError):
             return None
@@ -210,7 +210,7 @@ class MultiPhaseRollout(Rollout):
             return None
         self._phase[rows] = 0
         for i, row in enumerate(rows.tolist()):
-            self._numbers[row], self._stands[row] = numbers[i], begun[i][1]
+            self._numbers[row], self._stands[row] = numbers[i], phase_starts[i][1]
         return replace(result, stop=np.full(len(rows), -np.inf))
 
     def _step_through(self, row: Rows, action: Array, end: float) -> PeriodResult:
@@ -293,13 +293,13 @@ class MultiPhaseRollout(Rollout):
             rollout, x = self._rollouts[i], accumulator.last.state[0]
             try:
                 start, self._stands[int(row[0])] = self._start(i, int(row[0]), t, x)
-                begun = rollout.begin(row, start, t)
+                phase_start = rollout.begin(row, start, t)
             except (NoVelocityError, EruginError) as error:
                 accumulator.fail(phases[i].name, str(error))
                 return
             self._phase[row], self._numbers[int(row[0])] = i, start.numbers[0]
-            accumulator.add(begun, phases[i].name)
-            if accumulator.why or not begun.stop[0] > 0.0:
+            accumulator.add(phase_start, phases[i].name)
+            if accumulator.why or not phase_start.stop[0] > 0.0:
                 return
         accumulator.over = True
 
@@ -308,10 +308,12 @@ class MultiPhaseRollout(Rollout):
         setup, draws = self._task.setup, self._task.sampler
         phase, nq = setup.phases[k], setup.robot.q.numel()
         p, controller_p = draws.phase(k, self._drawn[row])
-        begun = start_phase(setup.robot, phase, t, x[:nq], x[nq:], p, controller_p, self._stands[row])
+        phase_start = start_phase(setup.robot, phase, t, x[:nq], x[nq:], p, controller_p, self._stands[row])
         plant, law = draws.driven[k].plant.parameters, draws.driven[k].parameters
-        numbers = np.concatenate([plant.values(begun.p), law.values(begun.controller_p)])
-        return InitialConditions(np.concatenate([x[:nq], begun.v])[None], numbers[None], False), begun.stands
+        numbers = np.concatenate([plant.values(phase_start.p), law.values(phase_start.controller_p)])
+        return InitialConditions(
+            np.concatenate([x[:nq], phase_start.v])[None], numbers[None], False
+        ), phase_start.stands
 
     def _resting_result(self, x: Array) -> PeriodResult:
         """Return the result of a lane at rest in a state."""

@@ -69,9 +69,11 @@ class Motors:
             BridgeError: if the motors cannot apply the force.
         """
         controls = self.matrix @ force
-        miss = np.abs(self.moments @ controls - force)
-        if (miss > TOLERANCE * max(1.0, float(np.abs(force).max(initial=0.0)))).any():
-            raise BridgeError(f"the motors cannot apply the force {force.tolist()}: {miss.tolist()} of it is missing")
+        missing = np.abs(self.moments @ controls - force)
+        if (missing > TOLERANCE * max(1.0, float(np.abs(force).max(initial=0.0)))).any():
+            raise BridgeError(
+                f"the motors cannot apply the force {force.tolist()}: {missing.tolist()} of it is missing"
+            )
         return controls
 
 
@@ -147,14 +149,14 @@ def find_motors(joints: JointMap, forces: Array, inputs: Sequence[str]) -> Motor
     model, levers = joints.model, _MomentArms.of(joints)
     _check_no_servos(model, levers)
     found = [k for k in range(actuator_count(model)) if levers.acts[k] and actuator_is_enabled(model, k)]
-    bad = [
+    problems = [
         f"{_name(model, k)!r} also drives joints that are not the robot's" for k in found if levers.acts_elsewhere[k]
     ]
-    bad += [f"the moment arm of {_name(model, k)!r} depends on the position" for k in found if levers.varies(k)]
-    if bad:
+    problems += [f"the moment arm of {_name(model, k)!r} depends on the position" for k in found if levers.varies(k)]
+    if problems:
         raise BridgeError(
-            f"motors of the MuJoCo model must have a constant effect on the robot alone: {'; '.join(bad)}. Disable "
-            "their group (option actuatorgroupdisable), or pass apply='qfrc_applied'"
+            f"motors of the MuJoCo model must have a constant effect on the robot alone: {'; '.join(problems)}. "
+            "Disable their group (option actuatorgroupdisable), or pass apply='qfrc_applied'"
         )
     moments = (levers.robot[0, found] * model.actuator_gainprm[found, :1]).T
     sizes = np.linalg.norm(moments, axis=0)
@@ -190,15 +192,15 @@ def check_no_servos(joints: JointMap) -> None:
 
 
 def _check_no_servos(model: MjModel, levers: _MomentArms) -> None:
-    bad = [
-        f"{_name(model, k)!r} {odd}"
+    problems = [
+        f"{_name(model, k)!r} {reason}"
         for k in range(actuator_count(model))
-        if levers.acts[k] and actuator_is_enabled(model, k) and (odd := _unsupported_reason(model, k))
+        if levers.acts[k] and actuator_is_enabled(model, k) and (reason := _unsupported_reason(model, k))
     ]
-    if bad:
+    if problems:
         raise BridgeError(
-            f"actuators of the MuJoCo model must be motors: {'; '.join(bad)}. A law outputs forces: replace them by "
-            "<motor>, or disable their group (option actuatorgroupdisable)"
+            f"actuators of the MuJoCo model must be motors: {'; '.join(problems)}. A law outputs forces: replace them "
+            "by <motor>, or disable their group (option actuatorgroupdisable)"
         )
 
 

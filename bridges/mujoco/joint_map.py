@@ -65,16 +65,16 @@ class JointMap:
         theirs, required = PartNames(model).joints, dict(_required_joints(robot))
         where = f"the MuJoCo model {model_name(model)!r}"
         found = match_names(list(required), theirs, where=where, names=names)
-        for (name, kind), place in zip(required.items(), found, strict=True):
-            given = JOINT_KINDS[int(model.jnt_type[place])]
+        for (name, kind), index in zip(required.items(), found, strict=True):
+            given = JOINT_KINDS[int(model.jnt_type[index])]
             if kind not in ("", given):
                 raise BridgeError(
-                    f"{name!r} is a {kind} joint in {robot.name} and {theirs[place]!r} is a {given} joint in {where}: "
+                    f"{name!r} is a {kind} joint in {robot.name} and {theirs[index]!r} is a {given} joint in {where}: "
                     "map it to the corresponding joint by names="
                 )
         slots = {
-            name: (int(model.jnt_qposadr[place]), int(model.jnt_dofadr[place]))
-            for name, place in zip(required, found, strict=True)
+            name: (int(model.jnt_qposadr[index]), int(model.jnt_dofadr[index]))
+            for name, index in zip(required, found, strict=True)
         }
         followers = list(_followers(model, dict(zip(found, required, strict=True))))
         states = StateConversion(robot, MUJOCO, slots, (model.nq, model.nv), followers)
@@ -89,7 +89,7 @@ class JointMap:
     @property
     def floats(self) -> bool:
         """True if a body of the robot floats."""
-        return any(JOINT_KINDS[int(self.model.jnt_type[place])] == "free" for place in self.at)
+        return any(JOINT_KINDS[int(self.model.jnt_type[index])] == "free" for index in self.at)
 
     def reader(self) -> Callable[[MjData], tuple[Array, Array]]:
         """Return a function of MjData that returns the robot's coordinates and velocities, in arrays that it reuses."""

@@ -111,11 +111,11 @@ def _movable_rows(name: str, first: ca.SX, second: ca.SX, tree: Tree) -> list[Cl
     gap, q = ca.densify(first - second), tree.coordinates.q
     rows = tuple(i for i in range(3) if ca.depends_on(gap[i], q))
     still = constant_values(gap[[i for i in range(3) if i not in rows]])
-    apart = 0.0 if still is None else float(np.abs(still).max(initial=0.0))
-    if apart > GAP_TOLERANCE:
+    gap_size = 0.0 if still is None else float(np.abs(still).max(initial=0.0))
+    if gap_size > GAP_TOLERANCE:
         raise BridgeError(
-            f"equality {name} is open by {apart:.3g} in a direction in which no joint can close it: correct its anchor "
-            "or relpose"
+            f"equality {name} is open by {gap_size:.3g} in a direction in which no joint can close it: correct its "
+            "anchor or relpose"
         )
     return [Closure(first, second, name, rows=rows)] if rows else []
 
@@ -124,8 +124,8 @@ def _point(names: PartNames, poses: Mapping[str, Frame], number: int, anchor: Ar
     """Return the position in the world of an anchor of a body, or of a site."""
     if not bodies:
         return poses[site_label(names, number)].position
-    place = ca.SX(ca.DM(anchor))
-    return place if number == 0 else poses[names.bodies[number]].point(place)
+    position = ca.SX(ca.DM(anchor))
+    return position if number == 0 else poses[names.bodies[number]].point(position)
 
 
 def _axes(names: PartNames, poses: Mapping[str, Frame], number: int, bodies: bool) -> ca.SX:
@@ -394,7 +394,7 @@ def _limits(names: PartNames, c: Coordinates, efforts: Sequence[float]) -> Limit
     bounds = {f"speed limit of {c.v[i].name().removeprefix('v_')}": i for i in range(c.nv)}
     for k in range(model.nnumeric):
         # Exported models keep speed limits, which MJCF does not have, as custom numbers.
-        if (place := bounds.get(model.numeric(k).name)) is not None:
-            speed[place] = model.numeric_data[model.numeric_adr[k]]
+        if (index := bounds.get(model.numeric(k).name)) is not None:
+            speed[index] = model.numeric_data[model.numeric_adr[k]]
     lower[lower <= -UNBOUNDED], upper[upper >= UNBOUNDED] = -np.inf, np.inf
     return Limits(lower, upper, speed, np.array(efforts, dtype=np.float64))

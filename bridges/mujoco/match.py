@@ -89,13 +89,15 @@ def body_differences(robot: Robot, joints: JointMap, p: Mapping[str, float] | Ar
             differences.append(f"mass {ours.mass:.9g} kg in the robot and {theirs.mass:.9g} kg in the model")
         # Planar bodies have one moment; the others of a model in space do not matter.
         planar = robot.tree.is_planar
-        mine = ours.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
-        other = theirs.moments(_axis(joints, group) if planar else None)
-        if np.abs(mine - other).max() > max(
-            MIN_DIFFERENCE, MASS_TOLERANCE * max(np.abs(mine).max(), np.abs(other).max())
+        own_moments = ours.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
+        model_moments = theirs.moments(_axis(joints, group) if planar else None)
+        if np.abs(own_moments - model_moments).max() > max(
+            MIN_DIFFERENCE, MASS_TOLERANCE * max(np.abs(own_moments).max(), np.abs(model_moments).max())
         ):
             what = "moment of inertia" if planar else "principal moments of inertia"
-            differences.append(f"{what} {_listed(mine)} kg m² in the robot and {_listed(other)} kg m² in the model")
+            differences.append(
+                f"{what} {_listed(own_moments)} kg m² in the robot and {_listed(model_moments)} kg m² in the model"
+            )
         if differences:
             body = model.body(group).name
             found[name] = f"the bodies on joint {name!r} (body {body!r}) have {' and '.join(differences)}"

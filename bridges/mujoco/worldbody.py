@@ -220,8 +220,10 @@ class BodyWriter:
                     f"{self._robot.name}: {solid.name!r} must float in the world's frame, the only one in which MuJoCo "
                     "has free joints"
                 )
-            place, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
-            body = parent.add("body", name=self._labels[solid.name], pos=place, quat=np.roll(e, 1) / np.linalg.norm(e))
+            position, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
+            body = parent.add(
+                "body", name=self._labels[solid.name], pos=position, quat=np.roll(e, 1) / np.linalg.norm(e)
+            )
             body.add("freejoint", name=solid.name)
             self._inertial(body, solid.mass)
             return body

@@ -202,7 +202,7 @@ class PinocchioStateConversion:
         return np.asarray(self.velocity_jacobian(q).T @ vector("R_model", R_model, self.nv))
 
     def velocity_jacobian(self, q: ArrayLike) -> Array:
-        """Return X of v' = X v, shape (nv', nv); the columns of mimic joints are zero.
+        """Return X of v' = X v, shape (nv', nv); velocities of mimic joints are not used.
 
         Args:
             q: coordinates of the robot, shape (nq,).

@@ -185,13 +185,13 @@ def _add_solids(model: Any, robot: Robot, tree: BodyTree) -> dict[str, int]:  # 
         for child, other in enumerate(tree.solids):
             if other.parent == k:
                 add(child)
-        place = pin.SE3(solid.rotation, solid.position)
+        placement = pin.SE3(solid.rotation, solid.position)
         for share in solid.proportional_bodies:
             # A body with ratio 0 stays at the placement of the joint.
-            carrier, within = parent, place
+            carrier, within = parent, placement
             if share.ratio != 0.0:
                 follower = pin.JointModelMimic(model.joints[own], share.ratio, 0.0)
-                carrier, within = int(model.addJoint(parent, follower, place, share.name)), pin.SE3.Identity()
+                carrier, within = int(model.addJoint(parent, follower, placement, share.name)), pin.SE3.Identity()
             joints[share.name] = carrier
             model.appendBodyToJoint(joints[share.name], _inertia(share.mass), within)
             model.addBodyFrame(share.name, joints[share.name], within, 0)
@@ -209,16 +209,16 @@ def _inertia(mass: MassProperties) -> Any:  # noqa: ANN401 - has no type informa
 
 def _add_joint(model: Any, parent: int, solid: TreeBody) -> int:  # noqa: ANN401 - has no type information
     pin: Any = import_optional("pinocchio", "pinocchio")
-    place = pin.SE3(solid.rotation, solid.position)
+    placement = pin.SE3(solid.rotation, solid.position)
     if solid.kind == "free":
-        return int(model.addJoint(parent, pin.JointModelFreeFlyer(), place, solid.name))
+        return int(model.addJoint(parent, pin.JointModelFreeFlyer(), placement, solid.name))
     if solid.kind == "planar":
         for end, axis in zip(("x", "y"), solid.axes[:2], strict=True):
-            parent = model.addJoint(parent, _joint_model("Prismatic", axis), place, f"{solid.name}.{end}")
-            place = pin.SE3.Identity()
-        return int(model.addJoint(parent, _joint_model("Revolute", solid.axes[2]), place, f"{solid.name}.angle"))
+            parent = model.addJoint(parent, _joint_model("Prismatic", axis), placement, f"{solid.name}.{end}")
+            placement = pin.SE3.Identity()
+        return int(model.addJoint(parent, _joint_model("Revolute", solid.axes[2]), placement, f"{solid.name}.angle"))
     word = "Revolute" if solid.kind == "hinge" else "Prismatic"
-    return int(model.addJoint(parent, _joint_model(word, solid.axes[0]), place, solid.name))
+    return int(model.addJoint(parent, _joint_model(word, solid.axes[0]), placement, solid.name))
 
 
 def _joint_model(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type information
@@ -232,7 +232,7 @@ def _joint_model(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type i
 def _add_frames(model: Any, robot: Robot, poses: BodyPoses, joints: Mapping[str, int]) -> None:  # noqa: ANN401
     """Add the points and frames that are fixed in a body."""
     pin: Any = import_optional("pinocchio", "pinocchio")
-    frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, place) for name, place in robot.points.items()}
+    frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, point) for name, point in robot.points.items()}
     frames |= {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
     free = {name: frame for name, frame in frames.items() if not model.existFrame(name)}
     for name, (body, R, x) in poses.fixed(free).items():
@@ -248,17 +248,17 @@ def _set_limits(model: Any, robot: Robot, states: PinocchioStateConversion) -> N
     speed, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
     own_names = {name: own for own, name in states.names.items()}
     for piece in states.pieces:
-        places = np.flatnonzero(X[piece.v])
-        if piece.kind == "same" and piece.joint.nq == 1 and len(places) == 1:
+        indices = np.flatnonzero(X[piece.v])
+        if piece.kind == "same" and piece.joint.nq == 1 and len(indices) == 1:
             own = c.names.index(own_names[piece.name])
             lower[piece.q], upper[piece.q] = limits.lower[own], limits.upper[own]
-            speed[piece.v] = limits.speed[places[0]]
+            speed[piece.v] = limits.speed[indices[0]]
     B = constant_values(robot.input_matrix)
     if B is not None:
         for column, bound in zip((T.T @ B).T, limits.effort, strict=True):
-            places = np.flatnonzero(np.abs(column) > 1e-12)
-            if len(places) == 1:
-                effort[places[0]] = bound * abs(column[places[0]])
+            indices = np.flatnonzero(np.abs(column) > 1e-12)
+            if len(indices) == 1:
+                effort[indices[0]] = bound * abs(column[indices[0]])
     # Pinocchio writes no bound as the largest number.
     lower, upper, speed, effort = (np.clip(bound, -BOUNDLESS, BOUNDLESS) for bound in (lower, upper, speed, effort))
     model.lowerPositionLimit, model.upperPositionLimit = lower, upper

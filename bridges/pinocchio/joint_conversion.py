@@ -67,12 +67,12 @@ def convert_joints(model: pinocchio.Model) -> list[ConvertedJoint]:
     """
     found: list[ConvertedJoint] = []
     for index in range(1, int(model.njoints)):
-        joint, place = model.joints[index], model.jointPlacements[index]
+        joint, placement = model.joints[index], model.jointPlacements[index]
         name = str(model.names[index])
         if "Mimic" in str(joint.shortname()):
             found.append(_follower(model, index, name))
             continue
-        parts = _expanded(name, joint, place)
+        parts = _expanded(name, joint, placement)
         at_q, at_v = int(joint.idx_q), int(joint.idx_v)
         for number, (label, moved, kind, R, p, nq) in enumerate(parts, 1):
             last = number == len(parts)
@@ -88,16 +88,16 @@ def convert_joints(model: pinocchio.Model) -> list[ConvertedJoint]:
 _Part = tuple[str, Joint, CoordinateKind, Array, Array, int]
 
 
-def _expanded(name: str, joint: Any, place: Any) -> list[_Part]:  # noqa: ANN401 - has no type information
+def _expanded(name: str, joint: Any, placement: Any) -> list[_Part]:  # noqa: ANN401 - has no type information
     """Return name, joint, kind, placement and number of coordinates in the model for each part of a joint."""
     word = str(joint.shortname()).removeprefix("JointModel")
-    R, p, one, zero = _array(place.rotation), _array(place.translation), np.eye(3), np.zeros(3)
+    R, p, one, zero = _array(placement.rotation), _array(placement.translation), np.eye(3), np.zeros(3)
     if word == "Composite":
         inner = joint.extract()
         found: list[_Part] = []
         for k, (part, pose) in enumerate(zip(inner.joints, inner.jointPlacements, strict=True)):
             # The placement of the first part is relative to that of the composite joint.
-            found += _expanded(f"{name}.{k + 1}", part, place * pose if k == 0 else pose)
+            found += _expanded(f"{name}.{k + 1}", part, placement * pose if k == 0 else pose)
         return found
     simple = _simple(word, joint)
     if simple is not None:
@@ -153,7 +153,7 @@ def _follower(model: Any, index: int, name: str) -> ConvertedJoint:  # noqa: ANN
     inner = model.joints[index].extract()
     ratio, offset = float(inner.scaling), float(inner.offset)
     q, v = int(inner.idx_q), int(inner.idx_v)
-    place = model.jointPlacements[index]
+    placement = model.jointPlacements[index]
     data, state = model.createData(), _array(pin.neutral(model))
     at, displacement = state.copy(), offset
     leader = next(j for j in model.joints[1:] if int(j.idx_q) == q and int(j.nq) > 0)
@@ -165,7 +165,7 @@ def _follower(model: Any, index: int, name: str) -> ConvertedJoint:  # noqa: ANN
     if ratio != 0.0:
         at[q], displacement = (PROBE_DISPLACEMENT - offset) / ratio, PROBE_DISPLACEMENT
     pin.forwardKinematics(model, data, at)
-    moved = pin.log6(place.inverse() * data.liMi[index])
+    moved = pin.log6(placement.inverse() * data.liMi[index])
     angular, linear = _array(moved.angular) / displacement, _array(moved.linear) / displacement
     if abs(np.linalg.norm(angular) - 1.0) < 1e-9 and np.abs(linear).max() < 1e-9:
         joint: Joint = Revolute(_axis(angular))
@@ -173,7 +173,7 @@ def _follower(model: Any, index: int, name: str) -> ConvertedJoint:  # noqa: ANN
         joint = Prismatic(_axis(linear))
     else:
         raise BridgeError(f"the joint {name!r} of the Pinocchio model follows another, but is neither hinge nor slide")
-    R, p = _array(place.rotation), _array(place.translation)
+    R, p = _array(placement.rotation), _array(placement.translation)
     return ConvertedJoint(name, index, R, p, joint, "follower", q, v, ratio, offset)
 
 

@@ -72,9 +72,9 @@ class BulletBody:
         pybullet = require_pybullet()
         require_body(pybullet, client, number)
         infos = [pybullet.getJointInfo(number, i, client) for i in range(pybullet.getNumJoints(number, client))]
-        odd = [f"{_text(info[1])!r} ({KINDS.get(info[2], info[2])})" for info in infos if info[2] in (2, 3)]
-        if odd:
-            raise BridgeError(f"joints with several coordinates are not supported, got {', '.join(odd)}")
+        unsupported = [f"{_text(info[1])!r} ({KINDS.get(info[2], info[2])})" for info in infos if info[2] in (2, 3)]
+        if unsupported:
+            raise BridgeError(f"joints with several coordinates are not supported, got {', '.join(unsupported)}")
         moving = [info for info in infos if info[2] in (REVOLUTE, PRISMATIC)]
         labels = tuple(_text(info[1]) for info in moving)
         floats = _floats(number, client, len(moving))
@@ -231,10 +231,10 @@ def _joints(robot: Robot) -> tuple[list[str], list[str]]:
     free = [node.name for node in nodes if isinstance(node.joint, Floating)]
     if len(free) > 1 or (free and not isinstance(nodes[0].joint, Floating)):
         raise BridgeError(f"{robot.name}: PyBullet supports a floating joint at the root only, got {', '.join(free)}")
-    odd = [node.name for node in nodes if node.joint.nq not in (1, 7)]
-    if odd:
+    unsupported = [node.name for node in nodes if node.joint.nq not in (1, 7)]
+    if unsupported:
         raise BridgeError(
-            f"{robot.name}: PyBullet does not support joints with several coordinates, such as {odd[0]!r}"
+            f"{robot.name}: PyBullet does not support joints with several coordinates, such as {unsupported[0]!r}"
         )
     return [node.name for node in nodes if node.name not in free], free
 

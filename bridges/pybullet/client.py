@@ -37,21 +37,21 @@ def quiet() -> Generator[None]:
     """Return a context that discards output to the standard streams, including PyBullet's output from C."""
     with _LOCK:
         _flush()
-        kept: list[tuple[int, int]] = []
+        duplicates: list[tuple[int, int]] = []
         try:
             nothing = os.open(os.devnull, os.O_WRONLY)
             try:
                 for stream in _OUTPUTS:
                     # A stream may be closed: then there is no output to discard.
                     with contextlib.suppress(OSError):
-                        kept.append((stream, os.dup(stream)))
+                        duplicates.append((stream, os.dup(stream)))
                         os.dup2(nothing, stream)
             finally:
                 os.close(nothing)
             yield
         finally:
             _flush()
-            for stream, copy in kept:
+            for stream, copy in duplicates:
                 os.dup2(copy, stream)
                 os.close(copy)
 

@@ -38,9 +38,9 @@ def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
     gravity = np.array([parameters[f"gravityAcceleration{axis}"] for axis in "XYZ"])
     damping = [pybullet.getJointInfo(body.number, joint, body.client)[6] for joint in body.joints]
     if not body.floats:
-        _, turn = pybullet.getBasePositionAndOrientation(body.number, body.client)
+        _, quaternion = pybullet.getBasePositionAndOrientation(body.number, body.client)
         M = _mass_matrix(body, q)
-        h = _without_gravity_of_world(body, rotation_from_xyzw(np.array(turn)).T @ gravity, gravity, q, v)
+        h = _without_gravity_of_world(body, rotation_from_xyzw(np.array(quaternion)).T @ gravity, gravity, q, v)
         return M, h + damping * v
     R = rotation_from_xyzw(q[3:7])
     upright = R @ body.axes
@@ -55,9 +55,11 @@ def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
     accelerations = np.zeros(6 + n)
     accelerations[3:6] = upright.T @ (np.cross(spin, np.cross(spin, arm)) - gravity)
     own = Y @ v
-    turn = pybullet.getQuaternionFromEuler([0.0, 0.0, 0.0])
+    quaternion = pybullet.getQuaternionFromEuler([0.0, 0.0, 0.0])
     centre = (q[:3] + arm).tolist()
-    found = _quiet_gravity(body, np.zeros(3), gravity, [*centre, *turn, *q[7:].tolist()], own.tolist(), [0.0] * (6 + n))
+    found = _quiet_gravity(
+        body, np.zeros(3), gravity, [*centre, *quaternion, *q[7:].tolist()], own.tolist(), [0.0] * (6 + n)
+    )
     forces = np.concatenate([found[3:6], found[:3], found[6:]])
     h = Y.T @ (forces + M @ accelerations)
     h[6:] += damping * v[6:]
@@ -173,12 +175,12 @@ def _subtree_masses(robot: Robot, body: BulletBody) -> dict[str, MassProperties]
         if link >= 0:
             joint = pybullet.getJointInfo(body.number, link, **args)
             owner[link] = owner[joint[16]] if joint[2] == FIXED else link
-            place, turn = pybullet.getLinkState(body.number, link, computeForwardKinematics=1, **args)[:2]
+            position, quaternion = pybullet.getLinkState(body.number, link, computeForwardKinematics=1, **args)[:2]
         else:
-            place, turn = pybullet.getBasePositionAndOrientation(body.number, **args)
+            position, quaternion = pybullet.getBasePositionAndOrientation(body.number, **args)
         mass, moments = (pybullet.getDynamicsInfo(body.number, link, **args)[i] for i in (0, 2))
-        R = rotation_from_xyzw(np.array(turn))
-        parts.setdefault(owner[link], []).append(MassProperties(float(mass), np.array(place), (R * moments) @ R.T))
+        R = rotation_from_xyzw(np.array(quaternion))
+        parts.setdefault(owner[link], []).append(MassProperties(float(mass), np.array(position), (R * moments) @ R.T))
     found = {name: body.joints[body.labels.index(label)] for name, label in body.names.items()}
     if body.floats and robot.tree is not None:
         found[robot.tree.nodes[0].name] = -1

@@ -133,7 +133,7 @@ def test_a_radius_that_differs_is_told() -> None:
     fat = BALLS["mocap"].replace('size="0.11"', 'size="0.2"')
     model = model_of(export(setup.robot).replace("</worldbody>", f"{fat}</worldbody>"))
     assert setup.controller is not None
-    with pytest.warns(BridgeWarning, match=r"radius of 0\.11 m for 'disc', and the body's geom has 0\.2 m"):
+    with pytest.warns(BridgeWarning, match=r"radius of 0\.11 m for 'disc', but the body's geom has 0\.2 m"):
         drive(setup.controller, model, p=setup.controller_p, obstacles={"disc": "ball"})
 
 
