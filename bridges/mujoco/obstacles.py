@@ -206,7 +206,8 @@ class ObstacleTracker:
             raise BridgeError(f"{name!r} has {len(axes)} dimensions, so axes= must have as many, got {obstacle.axes!r}")
         if any(f"{prefix}.wx" in known for prefix in (name, f"{name}_motion")):
             raise BridgeError(
-                f"{name!r} rotates in space at a constant rate, which cannot be read from a body: drop it"
+                f"{name!r} rotates in space at a constant rate, which cannot be read from a body: leave it out of "
+                "obstacles="
             )
         moving = next((prefix for prefix in (name, f"{name}_motion") if f"{prefix}.vx" in known), None)
         rates_of_turn = [f"{prefix}.turn_rate" for prefix in (name, f"{name}_motion") if f"{prefix}.turn_rate" in known]
