@@ -447,7 +447,7 @@ def drive(
     joints = JointMap.of(robot, model, names)
     if has_newton_bug(model):
         warnings.warn(
-            f"MuJoCo {WRONG_HESSIAN} solves the constraints of this model wrongly, because of a bug in its sparse Newton "
+            f"MuJoCo {WRONG_HESSIAN} solves the constraints of this model wrongly, due to a bug in its sparse Newton "
             "solver that 4.0.1 fixes. Set model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE, or upgrade MuJoCo",
             BridgeWarning,
             stacklevel=2,

@@ -373,7 +373,7 @@ def load(
 
 
 def _with_rotor_inertia(robot: Robot, armature: ca.SX) -> Dynamics:
-    """Return the dynamics with rotors, of which only the rotation relative to the joint counts."""
+    """Return the dynamics with rotors, of which only the rotation by their own joint counts."""
     plain, v = robot.dynamics, robot.v
     return Dynamics(
         mass_matrix=lambda: plain.mass_matrix + armature,
