@@ -86,7 +86,7 @@ class StartSampler:
         self.starts(np.zeros(1, dtype=np.int64), {})
 
     @functools.cached_property
-    def driven(self) -> tuple[ControlledPlant, ...]:
+    def controlled_plants(self) -> tuple[ControlledPlant, ...]:
         """Plants and laws of the phases, then the setup's own."""
         setup = self.setup
         phases = [ControlledPlant(x.plant(setup.robot), x.controller, x.law_values, x.places) for x in setup.phases]
@@ -95,7 +95,7 @@ class StartSampler:
     @property
     def size(self) -> int:
         """Number of parameters of all of these."""
-        return sum(each.size for each in self.driven)
+        return sum(each.size for each in self.controlled_plants)
 
     def plant(self, numbers: Array) -> Array:
         """Return the parameters of the setup's plant from those of an episode.
@@ -103,7 +103,7 @@ class StartSampler:
         Args:
             numbers: all parameters of the episode, shape (size,).
         """
-        last = numbers[self.size - self.driven[-1].size :]
+        last = numbers[self.size - self.controlled_plants[-1].size :]
         return last[: len(self.setup.robot.parameters)]
 
     def phase(self, k: int, numbers: Array) -> tuple[dict[str, float], dict[str, float]]:
@@ -113,7 +113,7 @@ class StartSampler:
             k: index of the phase, from 0.
             numbers: all parameters of the episode, shape (size,).
         """
-        one, first = self.driven[k], sum(each.size for each in self.driven[:k])
+        one, first = self.controlled_plants[k], sum(each.size for each in self.controlled_plants[:k])
         names, split = (*one.plant.parameters.names, *one.parameters.names), len(one.plant.parameters)
         known = list(zip(names, numbers[first : first + one.size].tolist(), strict=True))
         plant, law = (
@@ -125,7 +125,7 @@ class StartSampler:
     def names(self) -> tuple[RunVariables, ...]:
         """Variables that can be set or varied, for each plant and law."""
         known = self.setup.parameters
-        return tuple(RunVariables(self.setup.robot, each.controller, known) for each in self.driven)
+        return tuple(RunVariables(self.setup.robot, each.controller, known) for each in self.controlled_plants)
 
     def nominal(self, name: str) -> float:
         """Return the nominal value of a variable; of a parameter that plant and law share, the plant's value.
@@ -137,7 +137,7 @@ class StartSampler:
             ParameterError: for an unknown name, or one without a value.
         """
         setup = self.setup
-        for law, names in zip(self.driven, self.names, strict=True):
+        for law, names in zip(self.controlled_plants, self.names, strict=True):
             places = names.places(name)
             if places and places[0].where in ("q0", "v0"):
                 start = setup.q0 if places[0].where == "q0" else setup.v0
@@ -165,34 +165,35 @@ class StartSampler:
         n = len(seeds)
         columns: dict[str, Array] = dict(sample(self.varied, seeds, self.nominal)) if self.varied else {}
         # Overrides come last and replace what was drawn.
-        given = columns, {name: np.full(n, finite(name, value)) for name, value in overrides.items()}
+        layers = columns, {name: np.full(n, finite(name, value)) for name, value in overrides.items()}
         starts = [
-            self._plant_starts(each, names, n, given) for each, names in zip(self.driven, self.names, strict=True)
+            self._plant_starts(each, names, n, layers)
+            for each, names in zip(self.controlled_plants, self.names, strict=True)
         ]
         return InitialConditions(
             starts[0].x, np.concatenate([each.numbers for each in starts], axis=1), starts[0].batch
         )
 
     def _plant_starts(
-        self, driven: ControlledPlant, names: RunVariables, n: int, given: Sequence[Mapping[str, Array]]
+        self, controlled: ControlledPlant, names: RunVariables, n: int, layers: Sequence[Mapping[str, Array]]
     ) -> InitialConditions:
         """Return the starts for one of the plants and its law."""
-        setup, own = self.setup, {"plant": driven.plant.parameters, "law": driven.parameters}
-        values: dict[str, dict[str, Array | float]] = {"plant": dict(setup.p), "law": dict(driven.values)}
+        setup, own = self.setup, {"plant": controlled.plant.parameters, "law": controlled.parameters}
+        values: dict[str, dict[str, Array | float]] = {"plant": dict(setup.p), "law": dict(controlled.values)}
         for where, parameters in own.items():
-            values[where] |= {name: 0.0 for name in driven.places if name in parameters.names}
+            values[where] |= {name: 0.0 for name in controlled.places if name in parameters.names}
         starts = {
             "q0": np.tile(np.asarray(setup.q0, dtype=np.float64), (n, 1)),
             "v0": np.tile(np.asarray(setup.v0, dtype=np.float64), (n, 1)),
         }
-        for which in given:
+        for which in layers:
             names_by_variable: dict[tuple[str, str], str] = {}
             for name, column in which.items():
                 for place in names.places(name):
                     other = names_by_variable.setdefault((place.where, place.name), name)
                     if other != name:
                         raise ParameterError(f"{other!r} and {name!r} are the same number: give only one of them")
-                    if place.name in driven.places:
+                    if place.name in controlled.places:
                         raise ParameterError(
                             f"{name!r} is the position of a contact, which the motion determines: leave it out"
                         )
@@ -204,7 +205,9 @@ class StartSampler:
             {name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) for name, value in values[where].items()}
             for where in own
         )
-        return InitialConditions.of(driven.plant, driven.parameters, starts["q0"], starts["v0"], p, controller_p)
+        return InitialConditions.of(
+            controlled.plant, controlled.parameters, starts["q0"], starts["v0"], p, controller_p
+        )
 
 
 Rows = NDArray[np.intp]

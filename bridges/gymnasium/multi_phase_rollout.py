@@ -305,11 +305,11 @@ class MultiPhaseRollout(Rollout):
 
     def _start(self, k: int, row: int, t: float, x: Array) -> tuple[InitialConditions, ContactPositions]:
         """Return the start of phase k with the parameters drawn for a lane, and the positions of its contacts."""
-        setup, draws = self._task.setup, self._task.sampler
+        setup, sampler = self._task.setup, self._task.sampler
         phase, nq = setup.phases[k], setup.robot.q.numel()
-        p, controller_p = draws.phase(k, self._drawn[row])
+        p, controller_p = sampler.phase(k, self._drawn[row])
         phase_start = start_phase(setup.robot, phase, t, x[:nq], x[nq:], p, controller_p, self._stands[row])
-        plant, law = draws.driven[k].plant.parameters, draws.driven[k].parameters
+        plant, law = sampler.controlled_plants[k].plant.parameters, sampler.controlled_plants[k].parameters
         numbers = np.concatenate([plant.values(phase_start.p), law.values(phase_start.controller_p)])
         return InitialConditions(
             np.concatenate([x[:nq], phase_start.v])[None], numbers[None], False

@@ -42,7 +42,7 @@ class ObservationTerm:
     high: Array
 
     @classmethod
-    def free(cls, name: str, expression: ca.SX, labels: Sequence[str], units: Sequence[str]) -> ObservationTerm:
+    def unbounded(cls, name: str, expression: ca.SX, labels: Sequence[str], units: Sequence[str]) -> ObservationTerm:
         """Return a part without bounds.
 
         Args:
@@ -95,7 +95,7 @@ def observation_terms(
             raise BridgeError(f"signal {name!r} must be an expression of shape (n,), got {signal!r}")
         n = signal.numel()
         labels = [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
-        parts.append(ObservationTerm.free(name, ca.densify(signal), labels, [""] * n))
+        parts.append(ObservationTerm.unbounded(name, ca.densify(signal), labels, [""] * n))
     given = [term.name for term in parts]
     repeated = sorted({name for name in given if given.count(name) > 1})
     if repeated or not parts:
@@ -109,7 +109,7 @@ def observation_terms(
 def _all_terms(setup: Setup, angles: Angles, duration: float) -> dict[str, ObservationTerm]:
     robot, labels = setup.robot, Labels.of(setup.robot)
     terms = {"q": _coordinates(setup, labels, angles)}
-    terms["v"] = ObservationTerm.free("v", robot.v, [f"d/dt {n}" if n in labels.coordinates.names else n for n in
+    terms["v"] = ObservationTerm.unbounded("v", robot.v, [f"d/dt {n}" if n in labels.coordinates.names else n for n in
                                           labels.velocities.names], labels.velocities.units)  # fmt: skip
     moving = {
         name: ca.vec(ca.densify(point))
@@ -118,12 +118,12 @@ def _all_terms(setup: Setup, angles: Angles, duration: float) -> dict[str, Obser
     }
     if moving:
         axes = [f"{name}.{'xyz'[i]}" for name, point in moving.items() for i in range(point.numel())]
-        terms["points"] = ObservationTerm.free("points", ca.vertcat(*moving.values()), axes, ["m"] * len(axes))
+        terms["points"] = ObservationTerm.unbounded("points", ca.vertcat(*moving.values()), axes, ["m"] * len(axes))
     zero, far = np.zeros(1), np.full(1, np.inf)
     if setup.error is not None:
         terms["error"] = ObservationTerm("error", setup.error, ("error",), (setup.unit,), zero, far)
     if setup.clearance is not None:
-        terms["clearance"] = ObservationTerm.free("clearance", setup.clearance, ["clearance"], [setup.unit])
+        terms["clearance"] = ObservationTerm.unbounded("clearance", setup.clearance, ["clearance"], [setup.unit])
     # The time of the last sample is a rounded product and may slightly exceed the duration.
     terms["time"] = ObservationTerm("time", robot.t, ("time",), ("s",), zero, np.array([duration * (1.0 + 1e-12)]))
     if setup.phases:
@@ -137,7 +137,7 @@ def _all_terms(setup: Setup, angles: Angles, duration: float) -> dict[str, Obser
 def _coordinates(setup: Setup, labels: Labels, angles: Angles) -> ObservationTerm:
     robot, columns = setup.robot, labels.coordinates
     if angles == "plain" or "rad" not in columns.units:
-        return ObservationTerm.free("q", robot.q, columns.names, columns.units)
+        return ObservationTerm.unbounded("q", robot.q, columns.names, columns.units)
     entries: list[ca.SX] = []
     names: list[str] = []
     units: list[str] = []

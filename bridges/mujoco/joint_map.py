@@ -36,19 +36,19 @@ class JointMap:
     Attributes:
         model: the MjModel.
         names: name in the robot → name in the model of each joint.
-        at: index of each of these joints in the model, in the same order.
+        indices: index of each of these joints in the model, in the same order.
         states: conversion of coordinates, velocities and forces.
         own: True for each degree of freedom of the model that is the robot's or follows one of its joints, shape
             (nv',).
-        strangers: joints of the model that move bodies of the robot but that the robot does not have.
+        additional_joints: joints of the model that move bodies of the robot but that the robot does not have.
     """
 
     model: MjModel
     names: Mapping[str, str]
-    at: tuple[int, ...]
+    indices: tuple[int, ...]
     states: StateConversion
     own: NDArray[np.bool_]
-    strangers: tuple[str, ...]
+    additional_joints: tuple[str, ...]
 
     @classmethod
     def of(cls, robot: Robot, model: MjModel, names: Mapping[str, str] | None = None) -> JointMap:
@@ -82,14 +82,16 @@ class JointMap:
         own[[follower.v for follower in followers]] = True
         trees = set(model.dof_treeid[own].tolist())
         strange = [v for v in range(model.nv) if not own[v] and int(model.dof_treeid[v]) in trees]
-        strangers = tuple(dict.fromkeys(theirs[int(model.dof_jntid[v])] for v in strange))
+        additional_joints = tuple(dict.fromkeys(theirs[int(model.dof_jntid[v])] for v in strange))
         at = tuple(found)
-        return cls(model, {name: theirs[k] for name, k in zip(required, at, strict=True)}, at, states, own, strangers)
+        return cls(
+            model, {name: theirs[k] for name, k in zip(required, at, strict=True)}, at, states, own, additional_joints
+        )
 
     @property
     def floats(self) -> bool:
         """True if a body of the robot floats."""
-        return any(JOINT_KINDS[int(self.model.jnt_type[index])] == "free" for index in self.at)
+        return any(JOINT_KINDS[int(self.model.jnt_type[index])] == "free" for index in self.indices)
 
     def reader(self) -> Callable[[MjData], tuple[Array, Array]]:
         """Return a function of MjData that returns the robot's coordinates and velocities, in arrays that it reuses."""

@@ -72,7 +72,7 @@ def body_differences(robot: Robot, joints: JointMap, p: Mapping[str, float] | Ar
     """
     if robot.tree is None:
         return {}
-    model, at = joints.model, dict(zip(joints.names, joints.at, strict=True))
+    model, at = joints.model, dict(zip(joints.names, joints.indices, strict=True))
     groups: dict[int, list[Node]] = {}
     for node in robot.tree.nodes:
         joint = next((at[key] for key in (node.name, f"{node.name}.angle") if key in at), None)
@@ -339,8 +339,8 @@ def match(
 
 
 def _additional_joints(joints: JointMap) -> Iterator[str]:
-    if joints.strangers:
-        yield f"the model has joints on the same bodies that the robot lacks: {', '.join(joints.strangers)}"
+    if joints.additional_joints:
+        yield f"the model has joints on the same bodies that the robot lacks: {', '.join(joints.additional_joints)}"
 
 
 def _armature(joints: JointMap) -> Iterator[str]:
@@ -377,7 +377,7 @@ def _ranges(robot: Robot, joints: JointMap) -> Iterator[str]:
     model = joints.model
     found = {
         name: (float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1]))
-        for name, joint in zip(joints.names, joints.at, strict=True)
+        for name, joint in zip(joints.names, joints.indices, strict=True)
         if model.jnt_limited[joint]
     }
     if note := range_unit_mismatch(robot, found):
@@ -391,7 +391,7 @@ def _limits(robot: Robot, joints: JointMap) -> Iterator[str]:
         joints.states.relative_angles, np.eye(len(joints.states.relative_angles))
     ):
         return  # limits are disabled, or of relative angles, for which absolute angles have no bounds
-    for name, joint in zip(joints.names, joints.at, strict=True):
+    for name, joint in zip(joints.names, joints.indices, strict=True):
         if not model.jnt_limited[joint] or name not in names:
             continue
         k, (low, high) = names.index(name), map(float, model.jnt_range[joint])

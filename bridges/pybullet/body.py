@@ -99,7 +99,7 @@ class BulletBody:
             np.array(root[4]),
         )
 
-    def free(self, damping: float | None = 0.0) -> None:
+    def disable_defaults(self, damping: float | None = 0.0) -> None:
         """Switch off PyBullet's defaults: motors that hold every joint, damping, and the speed limit.
 
         Args:
@@ -174,7 +174,7 @@ class BulletBody:
             linear = v[:3] + _across(v[3:6], arm)
             pybullet.resetBaseVelocity(self.number, linear.tolist(), v[3:6].tolist(), physicsClientId=self.client)
 
-    def push(self, force: Array) -> None:
+    def apply_force(self, force: Array) -> None:
         """Apply a generalized force to the body during the next step.
 
         Args:

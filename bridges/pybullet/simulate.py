@@ -76,7 +76,7 @@ def simulate(
         number = spawn(robot, client=client, p=recorder.p)
         match(robot, number, client=client, p=recorder.p).check()
         body = BulletBody.of(robot, number, client=client)
-        body.free(damping)
+        body.disable_defaults(damping)
         body.write(*body.states.to_model(*start))
         pybullet.setTimeStep(h / parts, client)
         law = None

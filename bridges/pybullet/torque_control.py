@@ -101,7 +101,7 @@ class TorqueControl:
     def _apply(self, q: Array, v: Array, output: Array) -> None:
         force = self.body.states.force_to_model(q, self._applied(self.t, q, v, output))
         try:
-            self.body.push(force)
+            self.body.apply_force(force)
         except require_pybullet().error as error:
             raise BridgeError(f"PyBullet cannot apply forces in world {self.body.client}: {error}") from error
 
@@ -165,5 +165,5 @@ def drive(
     if tolerance is not None:
         match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).check(tolerance)
     body = BulletBody.of(controller.robot, model, client=client, names=names)
-    body.free(None if damping is None else finite("damping", damping))
+    body.disable_defaults(None if damping is None else finite("damping", damping))
     return TorqueControl(controller, controller.robot, body, p=own, controller_p=p, t0=t0)

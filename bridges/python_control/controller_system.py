@@ -13,7 +13,7 @@ from ...controllers.controller import Controller
 from ..common.controller_memory import model_parameters
 from ..common.model_comparison import TOLERANCE
 from .export import SAMPLES_STATE, SampledController, controller_samples, require_controller, sampled_output
-from .io_system import Numbers, build_system, checked_dt, force_names, input_names, state_names
+from .io_system import ParameterVector, build_system, checked_dt, force_names, input_names, state_names
 from .match import match
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def drive(
     require_controller(controller)
     if model is not None:
         match(controller.robot, model, p=model_parameters(controller, p)).check(tolerance)
-    nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
+    nq, numbers, period = controller.robot.coordinates.nq, ParameterVector(controller.parameters), checked_dt(dt)
     samples = controller_samples(controller, period)
 
     def output(samples: SampledController | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:

@@ -26,7 +26,7 @@ from ...symbolic.errors import EruginError, ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..common.controller_memory import ControllerMemory, has_memory
-from .io_system import Function, Numbers, build_system, checked_dt, force_names, input_names, state_names
+from .io_system import Function, ParameterVector, build_system, checked_dt, force_names, input_names, state_names
 
 if TYPE_CHECKING:
     import control
@@ -148,7 +148,7 @@ def export(
         raise ModelError(f"robot must be a Robot, got {robot!r}")
     if driven_by not in ("inputs", "forces"):
         raise ModelError(f"driven_by must be 'inputs' or 'forces', got {driven_by!r}")
-    forces, period, numbers = driven_by == "forces", checked_dt(dt), Numbers(robot.parameters)
+    forces, period, numbers = driven_by == "forces", checked_dt(dt), ParameterVector(robot.parameters)
     rate = _plant(robot, forces=forces)
 
     def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
@@ -201,7 +201,7 @@ def export_loop(
     samples = controller_samples(controller, period)
     nq, n = robot.coordinates.nq, robot.coordinates.nq + robot.coordinates.nv
     names = tuple(f"model.{k}" if k in robot.parameters.names else k for k in controller.parameters.names)
-    plant, own = Numbers(robot.parameters), Numbers(controller.parameters, names)
+    plant, own = ParameterVector(robot.parameters), ParameterVector(controller.parameters, names)
     driven = _plant(robot, forces=controller.applies_force) if period else None
     # The derivative of a loop is built for fixed parameters: keep that of the last ones.
     derivatives: dict[bytes, Callable[[float, Array], Array]] = {}
@@ -269,7 +269,7 @@ def _require_finite(values: Array, t: float) -> Array:
 
 
 def _output_function(
-    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: Numbers, *, with_inputs: bool
+    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: ParameterVector, *, with_inputs: bool
 ) -> tuple[tuple[str, ...], Function | None]:
     """Return the names of the outputs and their function; without outputs, those of the state and None."""
     if outputs is None:

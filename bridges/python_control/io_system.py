@@ -83,7 +83,7 @@ Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array, Mapping[str, float]], Array]
 
 
-class Numbers:
+class ParameterVector:
     """Parameters as a vector, checked when they change."""
 
     def __init__(self, parameters: Parameters, names: tuple[str, ...] | None = None) -> None:

@@ -33,13 +33,13 @@ class SampledAcceleration:
 
     Attributes:
         rates: rates of the coordinates, shape (nq,).
-        free: accelerations without inputs, shape (nv,).
-        driven: accelerations per unit of each input, shape (nv, nu).
+        without_inputs: accelerations without inputs, shape (nv,).
+        per_input: accelerations per unit of each input, shape (nv, nu).
     """
 
     rates: Array
-    free: Array
-    driven: Array
+    without_inputs: Array
+    per_input: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +83,8 @@ class SystemAccelerations:
 
         free = changed(u)
         columns = [changed(u + unit)[self.nq :] - free[self.nq :] for unit in np.eye(len(u))[list(self.inputs)]]
-        driven = np.array(columns).reshape(len(self.inputs), len(v)).T
-        return SampledAcceleration(free[: self.nq], free[self.nq :], driven)
+        per_input = np.array(columns).reshape(len(self.inputs), len(v)).T
+        return SampledAcceleration(free[: self.nq], free[self.nq :], per_input)
 
 
 AccelerationFunction = Callable[[Array, Array], SampledAcceleration]
@@ -101,10 +101,10 @@ class _AccelerationSample:
     ) -> None:
         rest = [side(q * at_q, 0.0 * v) for q, v in states]
         moving = [side(q * at_q, v * at_v) for q, v in states]
-        self.rest = np.array([found.free for found in rest]) / at_v
-        self.moving = np.array([found.free for found in moving]) / at_v - self.rest
-        self.driven = np.array([found.driven for found in moving]) / at_v[:, None]
-        self.size = max(float(np.abs(part).max(initial=0.0)) for part in (self.rest, self.moving, self.driven))
+        self.rest = np.array([found.without_inputs for found in rest]) / at_v
+        self.moving = np.array([found.without_inputs for found in moving]) / at_v - self.rest
+        self.per_input = np.array([found.per_input for found in moving]) / at_v[:, None]
+        self.size = max(float(np.abs(part).max(initial=0.0)) for part in (self.rest, self.moving, self.per_input))
 
 
 def system_unit_mismatch(
@@ -139,7 +139,7 @@ def system_unit_mismatch(
         )
         # Lengths that are not states change gravity, and torques in units derived from them.
         moment = length**-2 if turning else 1.0
-        input_scales = _input_scales(moment * own.driven, other.driven)
+        input_scales = _input_scales(moment * own.per_input, other.per_input)
         # The same number for gravity has a smaller effect where the numbers of lengths are larger.
         share = gravity_ratio(gravity_accelerations / length, other.rest - (own.rest - gravity_accelerations), own.size)
         gravity = gravity_mismatch(length, length if share is None else share)
@@ -265,10 +265,10 @@ def _largest_differences(
     """Return the largest relative differences of M⁻¹B and of accelerations, and a description of their entries."""
     largest, descriptions = {"M": 0.0, "h": 0.0}, {"M": "", "h": ""}
     for expected, actual in both:
-        size = max(float(np.abs(part).max(initial=0.0)) for part in (expected.free, expected.driven))
+        size = max(float(np.abs(part).max(initial=0.0)) for part in (expected.without_inputs, expected.per_input))
         for key, own, other in (
-            ("M", expected.driven, actual.driven),
-            ("h", expected.free[:, None], actual.free[:, None]),
+            ("M", expected.per_input, actual.per_input),
+            ("h", expected.without_inputs[:, None], actual.without_inputs[:, None]),
         ):
             off = np.nan_to_num(np.abs(own - other), nan=np.inf) / max(size, 1e-300)
             if off.max(initial=0.0) > largest[key]:
