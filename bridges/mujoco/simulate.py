@@ -91,7 +91,7 @@ def simulate(
     joints = JointMap.of(robot, model)
     if integrator == "RK4" and joints.floats and FLOATING_RK4.missing:
         warnings.warn(
-            f"{robot.name}: {FLOATING_RK4.missing}: its motion has an error of second",
+            f"{robot.name}: {FLOATING_RK4.missing}; the motion has an error of second order",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )

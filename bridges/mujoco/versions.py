@@ -298,11 +298,11 @@ class Feature:
             return ""
         if version_numbers(version) >= version_numbers(self.since):
             return ""
-        return f"MuJoCo {version} has no {self.what} ({self.since} or later has)"
+        return f"MuJoCo {version} has no {self.what} (requires {self.since} or later)"
 
 
 TENDON_ARMATURE = Feature("armature of tendons", "3.3.1")
-FLOATING_RK4 = Feature("RK4 of fourth order for bodies that float", "4.0")
+FLOATING_RK4 = Feature("fourth-order RK4 for floating bodies", "4.0")
 DIAGEXACT = Feature("flag diagexact", "3.9")
 CENTRIPETAL_CONNECT = Feature("centripetal acceleration in connect and weld", "3.7")
 SITE_EQUALITIES = Feature("connect and weld of sites", "3.2.3")

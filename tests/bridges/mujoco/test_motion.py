@@ -111,7 +111,7 @@ def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actua
         rows.append(nonholonomic(robot.v[:6] - wanted, perturbation=FirstOrder(5.0), name="base"))
     law = ProgramController(Program(robot, rows), realization=realization)
     start = ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3], [0.1, 0.2, -0.1, 1.0, 2.0, -1.5, 0.7])
-    told = f"tree: {FLOATING_RK4.missing}: its motion has an error of second"
+    told = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
     with pytest.warns(BridgeWarning, match=re.escape(told)) if FLOATING_RK4.missing else nullcontext():
         _, orders = errors(robot, law, start, 0.5, [32, 64, 128])
     assert min(orders) >= (1.9 if FLOATING_RK4.missing else 3.9)
