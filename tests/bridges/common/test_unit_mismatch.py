@@ -208,7 +208,7 @@ def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
     file = tmp_path / "tilted.urdf"
     file.write_text(PLAIN, encoding="utf-8")
     tilted = tracking(load_urdf(file))
-    with pytest.raises(BridgeError, match=rf"no mass matrix of body \d+: .* rounding; {re.escape(said)}"):
+    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(said)}"):
         into_pybullet(tilted, written(PLAIN, **units), -9.81, tmp_path)
     assert capfd.readouterr() == ("", "")
 
