@@ -1,4 +1,4 @@
-"""Gymnasium: scenarios as environments, single or vectorized; Gymnasium is imported when one is made."""
+"""Gymnasium: scenarios as environments, single or vectorized; Gymnasium is imported when one is built."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .export import export, export_vector, register

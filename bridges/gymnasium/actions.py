@@ -21,50 +21,50 @@ Bounds = Mapping[str, tuple[float, float]] | ArrayLike | None
 
 
 def setup_plants(setup: Setup) -> tuple[Robot, ...]:
-    """Those of its phases, or the only one.
+    """Return the plants of all phases, or the setup's only plant.
 
     Args:
-        setup: who moves.
+        setup: setup of the environment.
     """
     return tuple(phase.plant(setup.robot) for phase in setup.phases) or (setup.robot,)
 
 
 def actions_are_forces(setup: Setup, bases: Sequence[Controller], acts: ActionKind | None) -> bool:
-    """Whether actions are generalized forces R; otherwise they are inputs u.
+    """Return True if actions are generalized forces R, False if they are inputs u.
 
     Args:
-        setup: who moves.
-        bases: laws to whose output they are added.
-        acts: which of the two is wanted; what the laws give, or else inputs if there are any, if None.
+        setup: setup of the environment.
+        bases: laws to whose output actions are added.
+        acts: requested kind; if None, the kind that the laws output, or without laws inputs if there are any.
 
     Raises:
-        BridgeError: if the laws give the other, or some the one and some the other, or there are no inputs.
+        BridgeError: if a law outputs the other kind, if the laws output both kinds, or if there are no inputs.
     """
     if acts not in (None, "inputs", "forces"):
         raise BridgeError(f"acts must be 'inputs' or 'forces', got {acts!r}")
     for base in bases:
         own = "forces R" if base.applies_force else "inputs u"
         if acts is not None and (acts == "forces") != base.applies_force:
-            raise BridgeError(f"{type(base).__name__} gives {own}, so that an action of {acts} cannot be added to it")
+            raise BridgeError(f"{type(base).__name__} outputs {own}: no action with acts={acts!r} can be added to it")
         if base.applies_force != bases[0].applies_force:
             raise BridgeError(
-                f"the laws of the phases give inputs u and forces R: {type(base).__name__} gives {own}, and "
-                f"{type(bases[0]).__name__} the other, so that no action can be added to both"
+                "the laws of the phases must all output inputs u or all output forces R: "
+                f"{type(base).__name__} outputs {own}, {type(bases[0]).__name__} the other"
             )
     if bases:
         return bases[0].applies_force
     inputs = len(action_signals(setup, forces=False)) > 0
     if acts == "inputs" and not inputs:
-        raise BridgeError(f"{setup.robot.name} has no inputs: take acts='forces'")
+        raise BridgeError(f"{setup.robot.name} has no inputs: set acts='forces'")
     return acts == "forces" or not inputs
 
 
 def action_signals(setup: Setup, forces: bool) -> Columns:
-    """Names and units of actions; in phases the inputs that any of them has, in the order of the robot's own.
+    """Return names and units of actions; in phases the inputs that any phase has, the robot's own first.
 
     Args:
-        setup: who moves.
-        forces: whether they are generalized forces.
+        setup: setup of the environment.
+        forces: True for generalized forces, False for inputs.
     """
     if forces:
         labels, units = Labels.of(setup.robot), {"m/s": "N", "rad/s": "N m", "A": "V"}
@@ -78,15 +78,15 @@ def action_signals(setup: Setup, forces: bool) -> Columns:
 
 
 def action_bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
-    """Least and greatest actions, shape (n,) each.
+    """Return the least and greatest actions, shape (n,) each.
 
     Args:
-        setup: who moves.
-        forces: whether actions are generalized forces.
+        setup: setup of the environment.
+        forces: True if actions are generalized forces, False for inputs.
         bounds: one number, one for each, or pairs (low, high) by name; the robot's effort limits if None.
 
     Raises:
-        BridgeError: for bounds of another form, an unknown name, or such that do not bound.
+        BridgeError: for bounds of another form, an unknown name, or low ≥ high.
     """
     names = action_signals(setup, forces).names
     effort = np.full(len(names), np.inf)
@@ -94,8 +94,9 @@ def action_bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Ar
         at = [names.index(name) for name in robot.input_names]
         effort[at] = np.minimum(effort[at], robot.limits.effort)
     low, high = -effort, effort.copy()
-    taken = (
-        f"bounds are a number, one for each of {', '.join(names)}, or (low, high) by name, {{{names[0]!r}: (-1, 2)}}"
+    allowed = (
+        f"bounds must be a number, one for each of {', '.join(names)}, "
+        f"or (low, high) by name, {{{names[0]!r}: (-1, 2)}}"
     )
     for name in bounds if isinstance(bounds, Mapping) else ():
         if name not in names:
@@ -111,8 +112,8 @@ def action_bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Ar
             high = np.array(np.broadcast_to(reals("bounds", bounds), (len(names),)))
             low = -high
     except (TypeError, ValueError) as error:
-        raise BridgeError(f"{taken}; got {bounds!r}") from error
+        raise BridgeError(f"{allowed}; got {bounds!r}") from error
     if np.isnan(low).any() or np.isnan(high).any() or not (low < high).all():
         given = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(names, low, high, strict=True))
-        raise BridgeError(f"{taken}; a number b means ±b, and low < high: {given} is none")
+        raise BridgeError(f"{allowed}, with low < high; a number b means ±b. Got {given}")
     return low, high

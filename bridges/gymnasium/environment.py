@@ -25,19 +25,19 @@ from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
 FRAME_SIZE, FRAME_RESOLUTION = 5.0, 80
-"""Of a frame, square [inches], and its dots per inch."""
+"""Side of a square frame [inches], and its dots per inch."""
 WINDOW_GROWTH = 1.3
-"""By how much more than what it must show a window grows, so that it seldom has to."""
+"""Factor by which a window exceeds what it must show, so that it seldom has to grow."""
 
 
 class Camera:
-    """Takes the states of an episode and shows the last of them; a robot without points is shown by its coordinates."""
+    """Record of the states of an episode that draws the last of them; a robot without points as plots over time."""
 
     def __init__(self, task: EnvironmentTask) -> None:
-        """Find out how the robot is drawn.
+        """Prepare the drawing of the robot.
 
         Args:
-            task: with the robot.
+            task: the task of the environment.
         """
         self._task = task
         robot = task.setup.robot
@@ -53,11 +53,11 @@ class Camera:
         self._window: tuple[Array, Array] | None = None
 
     def clear(self) -> None:
-        """A new episode."""
+        """Forget the states, for a new episode."""
         self._times, self._drawn, self._window = [], [], None
 
     def add(self, t: float, x: Array, p: Array) -> None:
-        """Take in a state.
+        """Add a state.
 
         Args:
             t: time [s].
@@ -68,7 +68,7 @@ class Camera:
         self._drawn.append(np.atleast_1d(self._kernel(t, x, p)[0]))
 
     def frame(self) -> NDArray[np.uint8]:
-        """The last state, shape (height, width, 3)."""
+        """Return a picture of the last state, shape (height, width, 3)."""
         figure = new_figure(FRAME_SIZE, FRAME_SIZE)
         figure.set_dpi(FRAME_RESOLUTION)
         every = np.array(self._drawn)
@@ -84,24 +84,24 @@ class Camera:
     def _robot(self, figure: Figure, skeleton: Skeleton, every: Array) -> None:
         count, n = skeleton.places.numel(), len(every)
         x = every[:, :count].reshape(n, skeleton.places.size2(), skeleton.dimension)
-        # Column by column, as CasADi has them.
+        # CasADi stores matrices by columns.
         axes = every[:, count:].reshape(n, len(skeleton.origins), 3, 3).transpose(0, 1, 3, 2)
-        places = SegmentPostures(skeleton, np.array(self._times), x, axes)
-        stage = RobotAxes(figure, MotionPostures((places,)))
-        for name, low, high in zip(AXES, *self._shown(x), strict=False):
+        postures = SegmentPostures(skeleton, np.array(self._times), x, axes)
+        stage = RobotAxes(figure, MotionPostures((postures,)))
+        for name, low, high in zip(AXES, *self._axis_limits(x), strict=False):
             getattr(stage.axes, f"set_{name}lim")(float(low), float(high))
         if skeleton.dimension == 3:
             stage.axes.set_box_aspect((1.0, 1.0, 1.0), zoom=0.85)
-        posture = places.posture(n - 1, np.zeros((0, skeleton.dimension)))
+        posture = postures.posture(n - 1, np.zeros((0, skeleton.dimension)))
         stage.ground(posture)
         stage.way(posture.way, POINT_COLOR)
         stage.robot(posture, ARM_COLOR, width=2.4)
         stage.axes.set_title(self._title, family="monospace", fontsize=10)
 
-    def _shown(self, x: Array) -> tuple[Array, Array]:
-        """Corners of a square or a cube that holds all places so far, and stays as it is while it does."""
-        seen = x.reshape(-1, x.shape[2])
-        low, high = seen.min(axis=0), seen.max(axis=0)
+    def _axis_limits(self, x: Array) -> tuple[Array, Array]:
+        """Return the corners of a square or cube that contains all points so far; it only changes when it must."""
+        points = x.reshape(-1, x.shape[2])
+        low, high = points.min(axis=0), points.max(axis=0)
         size = float((high - low).max()) or 1.0
         window = self._window
         if window is None or (low < window[0]).any() or (high > window[1]).any():
@@ -127,21 +127,21 @@ RENDER_MODES = ("rgb_array",)
 
 
 class Environment(gymnasium.Env[Any, Any]):
-    """A scenario as an environment; made by :func:`~erugin.bridges.gymnasium.export`.
+    """A scenario as an environment; built by :func:`~erugin.bridges.gymnasium.export`.
 
     Attributes:
-        task: what it does, sees and is paid.
+        task: actions, observations, reward and termination.
         why_called: why its steps are called from Python; empty if they are compiled.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES)}  # type: ignore[misc]
 
     def __init__(self, task: EnvironmentTask, *, dictionary: bool, render_mode: str | None) -> None:
-        """Lay out the spaces, and compile.
+        """Build the spaces and compile the steps.
 
         Args:
-            task: what it does, sees and is paid.
-            dictionary: whether an observation is a dictionary of its parts.
+            task: actions, observations, reward and termination.
+            dictionary: True for observations as dictionaries of their parts.
             render_mode: ``"rgb_array"``, or None.
         """
         if render_mode is not None and render_mode not in RENDER_MODES:
@@ -151,80 +151,82 @@ class Environment(gymnasium.Env[Any, Any]):
         self.action_space: spaces.Space[Any] = action_space(task)
         self.observation_space: spaces.Space[Any] = observation_space(task, dictionary)
         self._dictionary = dictionary
-        course, self.why_called = MultiPhaseRollout.single(task) if task.legs else SinglePhaseRollout.single(task)
-        self._episodes = Episodes(task, course, 1)
+        rollout, self.why_called = (
+            MultiPhaseRollout.single(task) if task.phase_tasks else SinglePhaseRollout.single(task)
+        )
+        self._episodes = Episodes(task, rollout, 1)
         self._camera = None if render_mode is None else Camera(task)
-        self._going: bool | None = None
+        self._running: bool | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode.
+        """Start an episode.
 
         Args:
-            seed: of the first of the episodes to come: its draws are those of a comparison or a study for this seed;
-                the next without a seed draw by seeds that follow from it.
-            options: ``{"parameters": {name: value}}`` in place of what the seed draws.
+            seed: seed of this episode, which draws what a comparison or a study draws for this seed; later episodes
+                without a seed use seeds that follow from it.
+            options: ``{"parameters": {name: value}}`` instead of the values that the seed draws.
 
         Returns:
-            The observation and what else is known.
+            The observation and the info dictionary.
         """
-        known = seed is None and self._going is not None
+        known = seed is None and self._running is not None
         super().reset(seed=seed)
         if not known:
             first = self.np_random_seed if seed is None else seed
             self._episodes.reseed(SINGLE_LANE, np.array([int(first) & (2**63 - 1)], dtype=np.int64))
         self._episodes.begin(SINGLE_LANE, reset_parameters(options))
-        self._going = True
+        self._running = True
         if self._camera is not None:
             self._camera.clear()
-        self._film()
-        return self._seen(), self._info() | {"seed": int(self._episodes.seeds[0])}
+        self._record_frame()
+        return self._observe(), self._info() | {"seed": int(self._episodes.seeds[0])}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401 - of any space
         """Take a control period.
 
         Args:
-            action: shape (n,), of the action space; outside of its bounds it is taken at them.
+            action: action in the action space, shape (n,); clipped to its bounds.
 
         Returns:
-            Observation, reward, whether the episode has terminated, whether it was truncated, and what else is known.
+            Observation, reward, terminated, truncated and the info dictionary.
 
         Raises:
             BridgeError: before the first reset, after the end of an episode, or for an action of another shape.
         """
-        if not self._going:
-            raise BridgeError("the episode is over or has not begun: call reset() before step()")
+        if not self._running:
+            raise BridgeError("the episode is over or has not started: call reset() before step()")
         actions = np.asarray(action, dtype=np.float64)
         if actions.shape != self.action_space.shape:
-            raise BridgeError(f"an action has shape {self.action_space.shape}, got {actions.shape}")
-        outcome = self._episodes.go(SINGLE_LANE, actions[None])
+            raise BridgeError(f"action must have shape {self.action_space.shape}, got {actions.shape}")
+        outcome = self._episodes.step_period(SINGLE_LANE, actions[None])
         terminated, truncated = bool(outcome.terminated[0]), bool(outcome.truncated[0])
-        self._going = not (terminated or truncated)
+        self._running = not (terminated or truncated)
         info = self._info() | {"status": int(outcome.status[0])}
-        if not self._going:
+        if not self._running:
             info["ending"] = outcome.ending(0)
-        self._film()
-        return self._seen(), float(outcome.reward[0]), terminated, truncated, info
+        self._record_frame()
+        return self._observe(), float(outcome.reward[0]), terminated, truncated, info
 
     def render(self) -> Any:  # noqa: ANN401 - as in Gymnasium
-        """The robot as it stands, shape (height, width, 3); None without a render mode."""
+        """Return a picture of the robot, shape (height, width, 3); None without a render mode."""
         if self._camera is None:
             return None
-        if self._going is None:
-            raise BridgeError("there is nothing to show yet: call reset() before render()")
+        if self._running is None:
+            raise BridgeError("there is no state to show yet: call reset() before render()")
         return self._camera.frame()
 
     def close(self) -> None:
-        """Let go of the pictures."""
+        """Drop the recorded states."""
         if self._camera is not None:
             self._camera.clear()
 
-    def _film(self) -> None:
+    def _record_frame(self) -> None:
         if self._camera is not None:
-            plant = self.task.draws.plant(self._episodes.numbers[0])
+            plant = self.task.sampler.plant(self._episodes.numbers[0])
             self._camera.add(float(self._episodes.time(SINGLE_LANE)[0]), self._episodes.state[0], plant)
 
-    def _seen(self) -> Any:  # noqa: ANN401 - of either space
-        return pack(self.task, self._episodes.seen[0].copy(), self._dictionary)
+    def _observe(self) -> Any:  # noqa: ANN401 - of either space
+        return pack(self.task, self._episodes.observation[0].copy(), self._dictionary)
 
     def _info(self) -> dict[str, Any]:
         return {"time": float(self._episodes.time(SINGLE_LANE)[0])}

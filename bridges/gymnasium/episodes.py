@@ -22,96 +22,96 @@ Seeds = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EpisodeOutcome:
-    """What a control period has come to, one row per lane that took it.
+    """Outcome of a control period, one row per lane that took it.
 
     Attributes:
-        reward: shape (k,).
-        arrived: whether the stop condition held at the end of a step, shape (k,).
-        collided: whether the clearance was negative there, shape (k,).
-        status: of the law and the motion, shape (k,).
-        said: why a lane cannot go on, by place among the k.
-        over: whether the duration is over, shape (k,).
-        arrival: the end that has been come to, in words.
+        reward: reward of the period, shape (k,).
+        arrived: True where the stop condition held at the end of a step, shape (k,).
+        collided: True where the clearance was negative at the end of a step, shape (k,).
+        status: status of the law and the motion, shape (k,).
+        reasons: why a lane cannot continue, by index among the k rows.
+        over: True where the duration is over, shape (k,).
+        arrival: what has happened in a lane that arrived, a clause.
     """
 
     reward: Array
     arrived: Flags
     collided: Flags
     status: NDArray[np.int64]
-    said: Mapping[int, str]
+    reasons: Mapping[int, str]
     over: Flags
     arrival: str
 
     @property
     def terminated(self) -> Flags:
-        """Whether an episode has come to an end of its own, shape (k,)."""
+        """True where an episode ended by arrival, collision or failure, shape (k,)."""
         return np.asarray(self.arrived | self.collided | (self.status != int(Status.OK)), dtype=np.bool_)
 
     @property
     def truncated(self) -> Flags:
-        """Whether time was up before that, shape (k,)."""
+        """True where only the duration is over, shape (k,)."""
         return np.asarray(self.over & ~self.terminated, dtype=np.bool_)
 
     def ending(self, i: int) -> str:
-        """Why an episode ended, in words.
+        """Return why an episode ended, as a clause.
 
         Args:
-            i: place among the k.
+            i: index among the k rows.
         """
-        if i in self.said:
-            return self.said[i]
+        if i in self.reasons:
+            return self.reasons[i]
         if self.collided[i]:
             return "the clearance is negative"
         return self.arrival if self.arrived[i] else "the duration is over"
 
 
 class Episodes:
-    """Lanes of one task, each in an episode of its own.
+    """Lanes of one task, each in its own episode.
 
     Attributes:
-        task: what they share.
+        task: task of the lanes.
         count: control periods since the start of the episode, shape (lanes,).
-        seen: what is seen now, shape (lanes, n).
-        state: (q, v) now, shape (lanes, nx).
-        numbers: parameters as they are drawn, shape (lanes, np).
-        seeds: of the episodes, shape (lanes,).
+        observation: current observation, shape (lanes, n).
+        state: current (q, v), shape (lanes, nx).
+        numbers: parameters drawn for the episode, shape (lanes, np).
+        seeds: seeds of the episodes, shape (lanes,).
     """
 
-    def __init__(self, task: EnvironmentTask, course: Rollout, lanes: int) -> None:
-        """Nothing has begun.
+    def __init__(self, task: EnvironmentTask, rollout: Rollout, lanes: int) -> None:
+        """Allocate the lanes.
 
         Args:
-            task: what the lanes share.
-            course: takes them through their periods.
-            lanes: how many.
+            task: task of the lanes.
+            rollout: rollout that advances them.
+            lanes: number of lanes.
         """
         robot = task.setup.robot
-        self.task, self._course, self._lanes = task, course, lanes
+        self.task, self._rollout, self._lanes = task, rollout, lanes
         self.count = np.zeros(lanes, dtype=np.int64)
-        self.seen = np.zeros((lanes, task.seen.numel()))
+        self.observation = np.zeros((lanes, task.observation.numel()))
         self.state = np.zeros((lanes, robot.q.numel() + robot.v.numel()))
-        self.numbers = np.zeros((lanes, task.draws.size))
+        self.numbers = np.zeros((lanes, task.sampler.size))
         self._times = np.zeros(lanes)
         self._first, self._episode = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.seeds = np.zeros(lanes, dtype=np.int64)
-        self._ahead = StartBuffer(task.draws, lanes)
+        self._start_buffer = StartBuffer(task.sampler, lanes)
 
     def reseed(self, rows: Rows, seeds: Seeds) -> None:
-        """Give lanes the seeds of their next episodes; those of later ones follow from them.
+        """Set the seeds of the next episodes of lanes; those of later ones follow from them.
 
         Args:
-            rows: which, shape (k,).
-            seeds: not negative, shape (k,).
+            rows: indices of the lanes, shape (k,).
+            seeds: seeds ≥ 0, shape (k,).
         """
         self._first[rows], self._episode[rows] = seeds, -1
-        self._ahead.forget(rows)
+        self._start_buffer.clear(rows)
 
-    def begin(self, rows: Rows, told: Mapping[str, float]) -> None:
-        """Begin the next episode of some lanes.
+    def begin(self, rows: Rows, values: Mapping[str, float]) -> None:
+        """Start the next episode of some lanes.
 
         Args:
-            rows: which, shape (k,).
-            told: values by name in place of what the seed draws.
+            rows: indices of the lanes, shape (k,).
+            values: values by name instead of those that the seed draws.
 
         Raises:
             BridgeError: if a law or a motion cannot start.
@@ -119,25 +119,30 @@ class Episodes:
         """
         self._episode[rows] += 1
         self.seeds[rows] = later_seeds(self._first[rows], self._episode[rows])
-        if told:
-            starts = self.task.draws.starts(self.seeds[rows], told)
+        if values:
+            starts = self.task.sampler.starts(self.seeds[rows], values)
         else:
-            starts = self._ahead.starts(rows, self._first[rows], self._episode[rows])
-        ran = self._course.begin(rows, starts)
-        for i, why in ran.said.items():
+            starts = self._start_buffer.starts(rows, self._first[rows], self._episode[rows])
+        result = self._rollout.begin(rows, starts)
+        for i, why in result.reasons.items():
             raise BridgeError(f"the episode of seed {self.seeds[rows[i]]} cannot start: {why}")
-        self.state[rows], self.seen[rows], self.count[rows], self._times[rows] = ran.state, ran.seen, 0, 0.0
+        self.state[rows], self.observation[rows], self.count[rows], self._times[rows] = (
+            result.state,
+            result.observation,
+            0,
+            0.0,
+        )
         self.numbers[rows] = starts.numbers
 
-    def go(self, rows: Rows, actions: Array) -> EpisodeOutcome:
+    def step_period(self, rows: Rows, actions: Array) -> EpisodeOutcome:
         """Take a control period.
 
         Args:
-            rows: which lanes, shape (k,).
-            actions: as they were given, shape (k, n).
+            rows: indices of the lanes, shape (k,).
+            actions: actions as the agent gave them, shape (k, n).
 
         Raises:
-            BridgeError: for an action that is no number, or a reward of another shape.
+            BridgeError: for an action that is not finite, or a reward of another shape.
         """
         task = self.task
         if not np.isfinite(actions).all():
@@ -145,63 +150,67 @@ class Episodes:
             name = task.actions.names[int(i)]
             raise BridgeError(f"action {name!r} must be a finite number, got {actions[lane, i]} in lane {rows[lane]}")
         applied = task.applied(actions)
-        # All lanes are a slice, which copies nothing.
+        # A slice for all lanes avoids a copy.
         at: Rows | slice = rows if len(rows) < self._lanes else slice(None)
-        before = self.seen[at]
-        ran = self._course.go(rows, applied)
-        said = ran.said
-        failed = ran.status != int(Status.OK)
-        seen, state = ran.seen, ran.state
-        if said:
-            # What follows from a state that means nothing is not shown.
-            seen[failed], state[failed] = before[failed], self.state[at][failed]
-            self._course.halt(rows[failed], state[failed])
+        before = self.observation[at]
+        result = self._rollout.step_period(rows, applied)
+        reasons = result.reasons
+        failed = result.status != int(Status.OK)
+        observation, state = result.observation, result.state
+        if reasons:
+            # An invalid state and its observation are replaced by the last valid ones.
+            observation[failed], state[failed] = before[failed], self.state[at][failed]
+            self._rollout.halt(rows[failed], state[failed])
             times = self.time(rows)
-            said = {i: f"in the period after t = {times[i]:g} s: {why}" for i, why in said.items()}
-        arrived, collided = (ran.stop > 0.0) & ~failed, (ran.clearance < 0.0) & ~failed
+            reasons = {i: f"in the period after t = {times[i]:g} s: {why}" for i, why in reasons.items()}
+        arrived, collided = (result.stop > 0.0) & ~failed, (result.clearance < 0.0) & ~failed
         self.count[at] += 1
         self._times[at] = (self.count[at] * task.substeps) * task.h
-        for i, time in ran.ended.items():
+        for i, time in result.end_times.items():
             self._times[rows[i]] = time
-        reward = self._paid(before, applied, ran.paid, failed, arrived, collided, seen)
+        reward = self._total_reward(before, applied, result.reward, failed, arrived, collided, observation)
         if isinstance(at, slice):
-            self.seen, self.state = seen, state
+            self.observation, self.state = observation, state
         else:
-            self.seen[at], self.state[at] = seen, state
-        return EpisodeOutcome(reward, arrived, collided, ran.status, said, self.count[at] >= task.periods, task.arrival)
+            self.observation[at], self.state[at] = observation, state
+        return EpisodeOutcome(
+            reward, arrived, collided, result.status, reasons, self.count[at] >= task.periods, task.arrival
+        )
 
     def time(self, rows: Rows) -> Array:
-        """Since the start of the episode [s], shape (k,).
+        """Return the time since the start of the episode [s], shape (k,).
 
         Args:
-            rows: which lanes, shape (k,).
+            rows: indices of the lanes, shape (k,).
         """
         return np.asarray(self._times[rows], dtype=np.float64)
 
     def close(self) -> None:
-        """End what runs beside the engine."""
-        self._course.close()
+        """Stop the threads, if any."""
+        self._rollout.close()
 
-    def _paid(
+    def _total_reward(
         self,
         before: Array,
         applied: Array,
-        paid: Array,
+        integrated: Array,
         failed: Flags,
         arrived: Flags,
         collided: Flags,
-        seen: Array,
+        observation: Array,
     ) -> Array:
         task, reward = self.task, self.task.reward
         if not isinstance(reward, Reward) and callable(reward):
-            named = task.named(before), task.named(seen)
-            told = Transition(*named, applied, arrived, collided, failed, task.period)
-            given = np.asarray(reward(told), dtype=np.float64)
-            if given.shape != (len(before),) or not np.isfinite(given).all():
-                raise BridgeError(f"a reward function returns finite numbers of shape ({len(before)},), got {given!r}")
-            return given.copy()
-        # What was paid on the way to a state that means nothing may be no number either.
-        total = np.where(failed, 0.0, paid) if failed.any() else paid
+            named = task.named(before), task.named(observation)
+            transition = Transition(*named, applied, arrived, collided, failed, task.period)
+            rewards = np.asarray(reward(transition), dtype=np.float64)
+            if rewards.shape != (len(before),) or not np.isfinite(rewards).all():
+                raise BridgeError(
+                    f"a reward function must return finite numbers of shape ({len(before)},), got {rewards!r}"
+                )
+            return rewards.copy()
+        # The reward of a failed period may be NaN.
+        total = np.where(failed, 0.0, integrated) if failed.any() else integrated
         if isinstance(reward, Reward):
             total = total + reward.arrival * arrived - reward.collision * (collided | failed)
         return np.asarray(total, dtype=np.float64)

@@ -30,12 +30,12 @@ Values = Mapping[str, float] | ArrayLike | None
 
 @dataclass(frozen=True, eq=False)
 class ActionMemory:
-    """The memory of a law with an action.
+    """Memory of a law with an action.
 
     Attributes:
-        action: that is added.
-        count: of the samples taken in.
-        held: what the law said at the start of the period, if that is held.
+        action: action that is added.
+        count: number of samples so far, from −1.
+        held: observation of the law at the start of the period, if its output is held.
         inner: memory of the law.
     """
 
@@ -59,14 +59,15 @@ class ActionController(Controller):
         parameters: Parameters = NO_PARAMETERS,
         every: int = 0,
     ) -> None:
-        """Take over what the law says of itself.
+        """Copy the model and the parameters of the law.
 
         Args:
-            robot: the plant, which is the model of an action alone.
-            law: to whose output the action is added, or None.
-            forces: whether the output is a generalized force R, shape (nv,), as the law's must be; else u, shape (nu,).
-            parameters: the law's own, or those that are kept where there is none.
-            every: number of samples over which the law's output is held; 0 for not at all.
+            robot: the plant, which is the model if there is no law.
+            law: law to whose output the action is added, or None.
+            forces: True if the output is a generalized force R, shape (nv,), as the law's must be; False for inputs u,
+                shape (nu,).
+            parameters: parameters of the controller if there is no law.
+            every: number of samples over which the law's output is held; 0 to evaluate it every time.
         """
         self._law, self._every = law, every
         self.robot = robot if law is None else law.robot
@@ -78,41 +79,41 @@ class ActionController(Controller):
 
     @property
     def memory(self) -> object | None:
-        """The action, besides what the law remembers: no step may go across a sample."""
+        """The action and the memory of the law; as with any memory, no step may cross a sample."""
         inner = None if self._law is None else self._law.memory
         return ActionMemory(self.action.copy(), self._count, self._held, inner)
 
     @memory.setter
     def memory(self, value: object | None) -> None:
         if not isinstance(value, ActionMemory):
-            raise ModelError(f"only what was remembered can be put back, got {value!r}")
+            raise ModelError(f"memory must be a value that this controller's memory had before, got {value!r}")
         self.action, self._count, self._held = value.action.copy(), value.count, value.held
         if self._law is not None:
             self._law.memory = value.inner
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Of the law."""
+        """Names of the law's rows."""
         return () if self._law is None else self._law.rows
 
     @property
     def switches(self) -> bool:
-        """Of the law."""
+        """True if the law switches rows."""
         return self._law is not None and self._law.switches
 
     @property
     def tolerance(self) -> float:
-        """Of the law."""
+        """Tolerance of the law's relative pivots."""
         return 0.0 if self._law is None else self._law.tolerance
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """The law's output, or what is held of it, and the action.
+        """Return the sum of the law's output, evaluated or held, and the action.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters of the law.
+            p: parameters of the law, by name or as a vector.
         """
         if self._law is None:
             return self.action.copy()
@@ -121,28 +122,28 @@ class ActionController(Controller):
         return np.asarray(self._law.control(t, q, v, p) + self.action, dtype=np.float64)
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """The same with the law's pivots."""
+        """Return the output and the law's pivots."""
         if self._law is None:
             nothing = np.zeros(0)
             return Observation(self.action.copy(), nothing, nothing, nothing)
         if self._held is not None:
-            # What is not asked for is looked at all the same: a broken state ends the run.
+            # The law is not evaluated, but an invalid state must end the run all the same.
             self.arguments(t, q, v, p)
-        told = self._held or self._law.observe(t, q, v, p)
-        return replace(told, output=told.output + self.action)
+        observation = self._held or self._law.observe(t, q, v, p)
+        return replace(observation, output=observation.output + self.action)
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Of the law."""
+        """Return the deviation of the law."""
         return np.zeros(0) if self._law is None else self._law.deviation(t, q, v, a, p)
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Let the law take in the sample; at the start of a period its output is asked for, if it is held.
+        """Advance the memory of the law; at the start of a period evaluate its output, if it is held.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters of the law.
+            p: parameters of the law, by name or as a vector.
         """
         self._count += 1
         if self._law is None:
@@ -152,11 +153,11 @@ class ActionController(Controller):
             self._held = self._law.observe(t, q, v, p)
 
     def begin_period(self) -> None:
-        """The next sample is the first of a period, whatever came before."""
+        """Make the next sample the first of a period."""
         self._count = -1
 
     def reset(self) -> None:
-        """A new episode."""
+        """Forget the past, for a new episode."""
         self._count, self._held = -1, None
         self.action[:] = 0.0
         if self._law is not None:
@@ -164,32 +165,32 @@ class ActionController(Controller):
 
 
 LaneSnapshot = tuple[Array, float, int, object]
-"""State, the time from which steps are counted, their number, and what the law remembers."""
+"""State, time from which steps are counted, number of steps, and memory of the law."""
 
 
 class InterpretedLane(Stepper):
-    """A single lane; an integrator with a memory of its own keeps it over an episode.
+    """A single lane; an integrator that keeps a history keeps it over an episode.
 
-    What the law remembers is the lane's, and is lent to it for a period: others may drive with the same law.
+    The lane owns the law's memory and installs it only while it steps: other lanes may use the same law.
     """
 
     def __init__(self, task: EnvironmentTask) -> None:
-        """Join plant, law and action.
+        """Close the loop of plant, law and action.
 
         Args:
-            task: whose lane it is.
+            task: task of the lane.
         """
         self.task = task
         every = task.substeps if task.hold else 0
-        self._acting = ActionController(
+        self._controller = ActionController(
             task.setup.robot, task.base, forces=task.forces, parameters=task.controller_parameters, every=every
         )
-        self._loop = close_loop(task.setup.robot, self._acting, None, monitor_rank=checks_natural_rows(task))
-        self.rows = self._acting.rows if self._loop.sizes["relative_pivots"] else ()
+        self._loop = close_loop(task.setup.robot, self._controller, None, monitor_rank=checks_natural_rows(task))
+        self.rows = self._controller.rows if self._loop.sizes["relative_pivots"] else ()
         self._start = task.integrator.prepare(self._loop)
         c, robot = task.setup.robot.coordinates, task.setup.robot
         symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": ca.vertcat(robot.p, task.controller_p)}
-        ends = {"seen": task.seen, "stop": task.stop, "clearance": task.clearance}
+        ends = {"seen": task.observation, "stop": task.stop, "clearance": task.clearance}
         self._ends = Kernel("environment_seen", symbols, ends)
         self._rate = Kernel(
             "environment_paid", {**symbols, "applied": task.output}, {"rate": task.rate}, compiled=False
@@ -198,90 +199,92 @@ class InterpretedLane(Stepper):
         self._law = None if task.base is None else ControllerMemory(task.base)
         self._memory: object | None = None
         self._largest = np.zeros(0)
-        self._x, self._p, self._t0, self._count, self._begun = np.zeros(self._loop.nx), np.zeros(0), 0.0, 0, False
+        self._x, self._p, self._t0, self._count, self._started = np.zeros(self._loop.nx), np.zeros(0), 0.0, 0, False
 
     def begin(self, rows: Rows, starts: InitialConditions, t0: float) -> PeriodSteps:
-        """A new run."""
+        """Start a new run."""
         with with_memory(self._law):
-            self._acting.reset()
-            self._memory = self._acting.memory
-        self._x, self._p, self._begun = starts.x[0].copy(), starts.numbers[0].copy(), True
-        self._settle(t0)
+            self._controller.reset()
+            self._memory = self._controller.memory
+        self._x, self._p, self._started = starts.x[0].copy(), starts.numbers[0].copy(), True
+        self._restart_clock(t0)
         sizes = self._loop.sizes
         still = {key: np.ones((1, 1, sizes[key])) for key in sizes}
-        return self._period(self._told(still), np.zeros(1), [(t0, self._x)], None)
+        return self._period(self._signals(still), np.zeros(1), [(t0, self._x)], None)
 
-    def go(self, rows: Rows, actions: Array) -> PeriodSteps:
-        """A block of steps."""
-        return self._regular(actions[0], self.task.substeps)
+    def step_period(self, rows: Rows, actions: Array) -> PeriodSteps:
+        """Take the steps of a period as a block."""
+        return self._take_regular_steps(actions[0], self.task.substeps)
 
-    def steps(self, row: Rows, action: Array, n: int) -> PeriodSteps:
-        """A block of them."""
-        return self._regular(action, n)
+    def take_steps(self, row: Rows, action: Array, n: int) -> PeriodSteps:
+        """Take n steps as a block."""
+        return self._take_regular_steps(action, n)
 
-    def part(self, row: Rows, action: Array, length: float) -> PeriodSteps:
-        """A block of one; behind it the integrator begins anew."""
+    def take_partial_step(self, row: Rows, action: Array, length: float) -> PeriodSteps:
+        """Take one step as a block; the integrator restarts after it."""
         t = self.time(row)
-        period = self._steps(self._start(self._p, length, t), action, (t, length), 0, 1)
-        self._settle(t + length)
+        period = self._advance_steps(self._start(self._p, length, t), action, (t, length), 0, 1)
+        self._restart_clock(t + length)
         return period
 
     def first_positive(self, row: Rows, n: int) -> int:
-        """By the values at their ends."""
+        """Count steps by the values of the stop condition at their ends."""
         return int(np.count_nonzero(~(self._largest[: n - 1] > 0.0)))
 
     def begin_period(self, row: Rows) -> None:
-        """The law's output is asked for before the next step, if it is held."""
+        """Have the law evaluated before the next step, if its output is held."""
         with with_memory(self._law):
-            self._acting.memory = self._memory
-            self._acting.begin_period()
-            self._memory = self._acting.memory
+            self._controller.memory = self._memory
+            self._controller.begin_period()
+            self._memory = self._controller.memory
 
-    def keep(self, rows: Rows) -> LaneSnapshot:
-        """The state, and what the law remembers."""
+    def snapshot(self, rows: Rows) -> LaneSnapshot:
+        """Return the state and the memory of the law."""
         return self._x.copy(), self._t0, self._count, self._memory
 
-    def restore(self, row: Rows, kept: LaneSnapshot, place: int) -> None:
-        """The integrator begins anew."""
-        self._x, self._t0, self._count, self._memory = kept
+    def restore(self, row: Rows, snapshot: LaneSnapshot, index: int) -> None:
+        """Put the lane back; the integrator restarts."""
+        self._x, self._t0, self._count, self._memory = snapshot
         self._advance = None
 
     def time(self, row: Rows) -> float:
-        """As integrators reckon it."""
+        """Return t₀ + k h, as integrators compute it [s]."""
         return self._t0 + self._count * self.task.h
 
     def state(self, row: Rows) -> Array:
-        """As it was left."""
+        """Return (q, v) after the last step."""
         return self._x.copy()
 
     def halt(self, rows: Rows, states: Array) -> None:
-        """The run is over."""
-        self._x, self._begun = states[0].copy(), False
+        """End the run."""
+        self._x, self._started = states[0].copy(), False
 
-    def _settle(self, t: float) -> None:
+    def _restart_clock(self, t: float) -> None:
         """Count steps from a time."""
         self._t0, self._count, self._advance = t, 0, None
 
-    def _regular(self, action: Array, n: int) -> PeriodSteps:
-        if not self._begun:
-            raise BridgeError("an episode begins with reset(): call it before step()")
+    def _take_regular_steps(self, action: Array, n: int) -> PeriodSteps:
+        if not self._started:
+            raise BridgeError("call reset() before step(): an episode starts with it")
         h = self.task.h
         if self._advance is None:
             self._advance = self._start(self._p, h, self._t0)
-        period = self._steps(self._advance, action, (self._t0, h), self._count, n)
+        period = self._advance_steps(self._advance, action, (self._t0, h), self._count, n)
         self._count += n
         return period
 
-    def _steps(self, advance: Advance, action: Array, clock: tuple[float, float], first: int, n: int) -> PeriodSteps:
-        """Some steps from the state as it is, on a clock (t₀, h) that counts from ``first``."""
+    def _advance_steps(
+        self, advance: Advance, action: Array, clock: tuple[float, float], first: int, n: int
+    ) -> PeriodSteps:
+        """Take n steps from the current state, on a clock (t₀, h) that counts from ``first``."""
         t0, h = clock
         recorded = {key: np.full((n, size), np.nan) for key, size in self._loop.sizes.items()}
         block = StepBlock(first, False, np.full((n, self._loop.nx), np.nan), recorded, self._x)
         with with_memory(self._law):
-            self._acting.memory = self._memory
-            self._acting.action = np.array(action)
+            self._controller.memory = self._memory
+            self._controller.action = np.array(action)
             advance(block, self._x)
-            self._memory = self._acting.memory
+            self._memory = self._controller.memory
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         filled, error = block.filled, block.error
@@ -289,33 +292,33 @@ class InterpretedLane(Stepper):
             raise BridgeError(f"{type(self.task.integrator).__name__} took no step at t = {t0 + first * h:g} s")
         after = np.full(self._loop.nx, np.nan) if error is not None or filled < n else block.after
         self._x = np.array(after)
-        paid = 0.0
+        reward = 0.0
         if self.task.rate.numel():
             for i in range(filled):
                 t, output = t0 + (first + i) * h, recorded["output"][i]
-                paid += float(self._rate(t, block.states[i], self._p, output)[0])
+                reward += float(self._rate(t, block.states[i], self._p, output)[0])
         states = [*block.states[1:filled], after]
         ends = [(t0 + (first + 1 + i) * h, x) for i, x in enumerate(states)]
-        told = self._told({key: room[None, : max(filled, 1)] for key, room in recorded.items()})
-        return self._period(told, np.array([paid * h]), ends, error)
+        signals = self._signals({key: room[None, : max(filled, 1)] for key, room in recorded.items()})
+        return self._period(signals, np.array([reward * h]), ends, error)
 
-    def _told(self, recorded: dict[str, Array]) -> StepSignals:
+    def _signals(self, recorded: dict[str, Array]) -> StepSignals:
         keys = ("output", "pivots", "relative_pivots", "active", *NATURAL)
         return StepSignals(*(recorded[key] for key in keys))
 
     def _period(
-        self, told: StepSignals, paid: Array, ends: list[tuple[float, Array]], error: BaseException | None
+        self, signals: StepSignals, reward: Array, ends: list[tuple[float, Array]], error: BaseException | None
     ) -> PeriodSteps:
         stop, clearance = -np.inf, np.inf
         self._largest = np.zeros(len(ends))
-        seen = np.full(self.task.seen.numel(), np.nan)
+        observation = np.full(self.task.observation.numel(), np.nan)
         for i, (t, x) in enumerate(ends):
             if np.isfinite(x).all():
-                seen, stops, gaps = (np.atleast_1d(each) for each in self._ends(t, x, self._p))
-                # As the compiled loop does: what is no number is passed over.
+                observation, stops, gaps = (np.atleast_1d(each) for each in self._ends(t, x, self._p))
+                # NaN is ignored, as in the compiled loop.
                 stop, clearance = np.fmax.reduce([stop, *stops]), np.fmin.reduce([clearance, *gaps])
             else:
-                seen = np.full(self.task.seen.numel(), np.nan)
+                observation = np.full(self.task.observation.numel(), np.nan)
             self._largest[i] = stop
         extremes = np.array([float(stop)]), np.array([float(clearance)])
-        return PeriodSteps(told, paid, ends[-1][1][None].copy(), seen[None], *extremes, error)
+        return PeriodSteps(signals, reward, ends[-1][1][None].copy(), observation[None], *extremes, error)

@@ -1,4 +1,4 @@
-"""Observations of an agent: coordinates, velocities, points, error, clearance, time, phase, and signals of your own."""
+"""Observations of an agent: coordinates, velocities, points, error, clearance, time, phase, and custom signals."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Array = NDArray[np.float64]
 Angles = Literal["plain", "sincos"]
 PHASE_TERM = "phase"
 KNOWN_TERMS = ("q", "v", "points", "error", "clearance", "time", PHASE_TERM)
-"""What can be seen of any scenario that has it."""
+"""Parts that can be observed of any scenario that has them."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObservationTerm:
-    """Numbers that are seen under one name.
+    """One named part of an observation.
 
     Attributes:
-        name: of the part.
-        expression: in the plant's symbols t, q, v and p, and the controller's parameters, shape (n,).
+        name: name of the part.
+        expression: its value in the plant's symbols t, q, v and p and the controller's parameters, shape (n,).
         labels: name of each number.
-        units: unit of each number; empty where there is none, or none is known.
+        units: unit of each number; empty if dimensionless or unknown.
         low: least value of each, shape (n,).
         high: greatest value of each, shape (n,).
     """
@@ -42,12 +42,12 @@ class ObservationTerm:
     high: Array
 
     @classmethod
-    def free(cls, name: str, expression: ca.SX, labels: Sequence[str], units: Sequence[str]) -> ObservationTerm:
-        """A part of numbers without bounds.
+    def unbounded(cls, name: str, expression: ca.SX, labels: Sequence[str], units: Sequence[str]) -> ObservationTerm:
+        """Return a part without bounds.
 
         Args:
-            name: of the part.
-            expression: shape (n,).
+            name: name of the part.
+            expression: its value, shape (n,).
             labels: name of each number.
             units: unit of each.
         """
@@ -57,58 +57,59 @@ class ObservationTerm:
 
 def observation_terms(
     setup: Setup,
-    wanted: Sequence[str] | None,
+    names: Sequence[str] | None,
     signals: Mapping[str, ca.SX] | None,
     angles: Angles,
     duration: float,
 ) -> tuple[ObservationTerm, ...]:
-    """The parts of an observation, in their order.
+    """Return the parts of an observation, in their order.
 
     Args:
-        setup: who moves.
-        wanted: names among :data:`KNOWN`; all that the setup has if not given.
-        signals: further expressions by name, seen behind these.
-        angles: ``"sincos"`` for sine and cosine in place of each coordinate in radians.
-        duration: of an episode [s].
+        setup: setup to observe.
+        names: names among :data:`KNOWN_TERMS`; all that the setup has if None.
+        signals: further expressions by name, which follow these.
+        angles: ``"sincos"`` for sine and cosine instead of each coordinate in radians.
+        duration: duration of an episode [s].
 
     Raises:
-        BridgeError: for an unknown name, one that the setup does not have, a doubled one, or a signal that is no
+        BridgeError: for a name that is unknown or repeated or that the setup does not have, or a signal that is not a
             column.
     """
-    if isinstance(wanted, str):
-        raise BridgeError(f"observation= is a sequence of names such as ('q', 'v'), got {wanted!r}")
+    if isinstance(names, str):
+        raise BridgeError(f"observation= must be a sequence of names such as ('q', 'v'), got {names!r}")
     if angles not in ("plain", "sincos"):
         raise BridgeError(f"angles must be 'plain' or 'sincos', got {angles!r}")
-    there = _all_terms(setup, angles, duration)
-    names = tuple(there) if wanted is None else tuple(wanted)
-    for name in names:
+    available = _all_terms(setup, angles, duration)
+    chosen = tuple(available) if names is None else tuple(names)
+    for name in chosen:
         if name not in KNOWN_TERMS:
             raise BridgeError(unknown_name("part of an observation", name, KNOWN_TERMS))
-        if name not in there:
+        if name not in available:
             raise BridgeError(
-                f"{name!r} cannot be seen: the setup of {setup.robot.name} has none. It has {list(there)}"
+                f"{name!r} cannot be observed: the setup of {setup.robot.name} does not have it. It has "
+                f"{', '.join(map(repr, available))}"
             )
-    parts = [there[name] for name in names]
+    parts = [available[name] for name in chosen]
     for name, signal in (signals or {}).items():
         if not isinstance(signal, ca.SX) or signal.size2() != 1 or not signal.numel():
             raise BridgeError(f"signal {name!r} must be an expression of shape (n,), got {signal!r}")
         n = signal.numel()
         labels = [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
-        parts.append(ObservationTerm.free(name, ca.densify(signal), labels, [""] * n))
-    called = [part.name for part in parts]
-    doubled = sorted({name for name in called if called.count(name) > 1})
-    if doubled or not parts:
+        parts.append(ObservationTerm.unbounded(name, ca.densify(signal), labels, [""] * n))
+    given = [term.name for term in parts]
+    repeated = sorted({name for name in given if given.count(name) > 1})
+    if repeated or not parts:
         raise BridgeError(
-            f"an observation has at least one part, and each once; got {called}: call signals otherwise than "
-            f"{KNOWN_TERMS}"
+            f"an observation must have at least one part, and each once; got {given}. Signals need names other than "
+            f"{', '.join(KNOWN_TERMS)}"
         )
     return tuple(parts)
 
 
 def _all_terms(setup: Setup, angles: Angles, duration: float) -> dict[str, ObservationTerm]:
     robot, labels = setup.robot, Labels.of(setup.robot)
-    found = {"q": _coordinates(setup, labels, angles)}
-    found["v"] = ObservationTerm.free("v", robot.v, [f"d/dt {n}" if n in labels.coordinates.names else n for n in
+    terms = {"q": _coordinates(setup, labels, angles)}
+    terms["v"] = ObservationTerm.unbounded("v", robot.v, [f"d/dt {n}" if n in labels.coordinates.names else n for n in
                                           labels.velocities.names], labels.velocities.units)  # fmt: skip
     moving = {
         name: ca.vec(ca.densify(point))
@@ -117,26 +118,26 @@ def _all_terms(setup: Setup, angles: Angles, duration: float) -> dict[str, Obser
     }
     if moving:
         axes = [f"{name}.{'xyz'[i]}" for name, point in moving.items() for i in range(point.numel())]
-        found["points"] = ObservationTerm.free("points", ca.vertcat(*moving.values()), axes, ["m"] * len(axes))
+        terms["points"] = ObservationTerm.unbounded("points", ca.vertcat(*moving.values()), axes, ["m"] * len(axes))
     zero, far = np.zeros(1), np.full(1, np.inf)
     if setup.error is not None:
-        found["error"] = ObservationTerm("error", setup.error, ("error",), (setup.unit,), zero, far)
+        terms["error"] = ObservationTerm("error", setup.error, ("error",), (setup.unit,), zero, far)
     if setup.clearance is not None:
-        found["clearance"] = ObservationTerm.free("clearance", setup.clearance, ["clearance"], [setup.unit])
-    # A hair more: the time of the last sample is a rounded product.
-    found["time"] = ObservationTerm("time", robot.t, ("time",), ("s",), zero, np.array([duration * (1.0 + 1e-12)]))
+        terms["clearance"] = ObservationTerm.unbounded("clearance", setup.clearance, ["clearance"], [setup.unit])
+    # The time of the last sample is a rounded product and may slightly exceed the duration.
+    terms["time"] = ObservationTerm("time", robot.t, ("time",), ("s",), zero, np.array([duration * (1.0 + 1e-12)]))
     if setup.phases:
         n = len(setup.phases)
         names = tuple(f"phase {k}: {phase.name}" for k, phase in enumerate(setup.phases, 1))
-        # Which of them it is, each of their tasks knows.
-        found[PHASE_TERM] = ObservationTerm(PHASE_TERM, ca.SX.zeros(n), names, ("",) * n, np.zeros(n), np.ones(n))
-    return found
+        # Each phase task replaces these zeros by its own unit vector.
+        terms[PHASE_TERM] = ObservationTerm(PHASE_TERM, ca.SX.zeros(n), names, ("",) * n, np.zeros(n), np.ones(n))
+    return terms
 
 
 def _coordinates(setup: Setup, labels: Labels, angles: Angles) -> ObservationTerm:
     robot, columns = setup.robot, labels.coordinates
     if angles == "plain" or "rad" not in columns.units:
-        return ObservationTerm.free("q", robot.q, columns.names, columns.units)
+        return ObservationTerm.unbounded("q", robot.q, columns.names, columns.units)
     entries: list[ca.SX] = []
     names: list[str] = []
     units: list[str] = []

@@ -19,21 +19,21 @@ Flags = NDArray[np.bool_]
 class Reward:
     """r = −h Σ_s [w_e e + w_u mean_i (u_i/ū_i)² + w_d max(0, d₀ − d)], + arrival − collision at the end of an episode.
 
-    The sum goes over the integrator's steps of a control period and takes each at its start, so that the rewards of an
-    episode add up to an integral over time that does not depend on the period. u is what is applied, that of a law
-    included; ū_i is the robot's effort limit, where it has none the bound of the action, and 1 where that has none. A
-    setup without an error or a clearance has no such term.
+    The sum is over the integrator's steps in a control period, each evaluated at its start, so that the rewards of an
+    episode add up to an integral over time that does not depend on the period. u is the applied input, including that
+    of a law; ū_i is the robot's effort limit, without one the bound of the action, and without both 1. A setup without
+    an error or a clearance has no such term.
 
     Attributes:
         error: w_e, per unit of the error and second.
         effort: w_u [1/s].
         clearance: w_d, per unit of the clearance and second.
         margin: d₀, in the unit of the clearance.
-        arrival: added once when the stop condition of the setup holds.
-        collision: taken off once when the clearance is negative, or the motion or the law cannot go on.
+        arrival: bonus added once when the stop condition of the setup holds.
+        collision: penalty subtracted once when the clearance is negative, or when the motion or the law fails.
 
     Raises:
-        ModelError: for a negative number, or one that is not finite.
+        ModelError: if a number is negative (except the margin) or not finite.
     """
 
     error: float = 1.0
@@ -44,18 +44,18 @@ class Reward:
     collision: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Validate the numbers."""
         for each in fields(self):
             check = finite if each.name == "margin" else not_negative
             object.__setattr__(self, each.name, check(each.name, getattr(self, each.name)))
 
     def rate(self, error: ca.SX | None, clearance: ca.SX | None, output: ca.SX, scale: Array) -> ca.SX:
-        """What is paid per second.
+        """Return the reward per second, an expression.
 
         Args:
-            error: of the setup, or None.
-            clearance: of the setup, or None.
-            output: what is applied: u, shape (nu,), or R, shape (nv,).
+            error: error of the setup, or None.
+            clearance: clearance of the setup, or None.
+            output: applied input u, shape (nu,), or force R, shape (nv,).
             scale: ū, of the same shape.
         """
         cost = self.effort * ca.sumsqr(output / ca.DM(vector("scale", scale, output.numel()))) / max(1, output.numel())
@@ -68,16 +68,16 @@ class Reward:
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """What a reward function of one's own is told of a control period, one row per lane; a single environment has one.
+    """Argument of a custom reward function: a control period, one row per lane; a single environment has one lane.
 
     Attributes:
-        before: what was seen at its start by name of the part, shape (lanes, n) each.
-        after: the same at its end.
-        action: as it was applied, shape (lanes, n).
-        arrived: whether the stop condition held, shape (lanes,).
-        collided: whether the clearance was negative, shape (lanes,).
-        failed: whether the motion or the law could not go on, shape (lanes,); ``after`` is then ``before``.
-        duration: of the period [s].
+        before: observation at its start by name of the part, shape (lanes, n) each.
+        after: observation at its end, likewise.
+        action: action as applied, shape (lanes, n).
+        arrived: True where the stop condition held, shape (lanes,).
+        collided: True where the clearance was negative, shape (lanes,).
+        failed: True where the motion or the law failed, shape (lanes,); ``after`` is then ``before``.
+        duration: duration of the period [s].
     """
 
     before: dict[str, Array]

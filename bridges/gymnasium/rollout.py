@@ -1,4 +1,4 @@
-"""Abstract stepper and rollout: what advances the lanes of a task through their control periods."""
+"""Abstract stepper and rollout, which advance the lanes of a task through their control periods."""
 
 from __future__ import annotations
 
@@ -20,43 +20,45 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class PeriodSteps:
-    """What a control period has brought, one row per lane that took it.
+    """Steps of a control period, one row per lane that took them.
 
     Attributes:
-        told: of its steps, at their starts.
-        paid: sum of the reward's rate over the steps times h, shape (k,); zero for a reward that is a function.
+        signals: signals of the steps, at their starts.
+        reward: sum of the reward's rate over the steps times h, shape (k,); zero for a reward that is a function.
         state: (q, v) at its end, shape (k, nx).
-        seen: the observation at its end, shape (k, n).
+        observation: the observation at its end, shape (k, n).
         stop: largest value of the stop condition at the ends of its steps, shape (k,); −inf without one.
         clearance: least clearance at the ends of its steps, shape (k,); inf without one.
-        error: what a controller called from Python raised, or None.
+        error: exception raised by a controller that is called from Python, or None.
     """
 
-    told: StepSignals
-    paid: Array
+    signals: StepSignals
+    reward: Array
     state: Array
-    seen: Array
+    observation: Array
     stop: Array
     clearance: Array
     error: BaseException | None = None
 
-    def of(self, places: Rows) -> PeriodSteps:
-        """The same of some of the lanes.
+    def of(self, indices: Rows) -> PeriodSteps:
+        """Return the rows of some of the lanes.
 
         Args:
-            places: among the k.
+            indices: indices among the k rows.
         """
-        told = {each.name: getattr(self.told, each.name)[places] for each in fields(StepSignals)}
-        arrays = {name: getattr(self, name)[places] for name in ("paid", "state", "seen", "stop", "clearance")}
-        return PeriodSteps(StepSignals(**told), **arrays, error=self.error)
+        signals = {each.name: getattr(self.signals, each.name)[indices] for each in fields(StepSignals)}
+        arrays = {
+            name: getattr(self, name)[indices] for name in ("reward", "state", "observation", "stop", "clearance")
+        }
+        return PeriodSteps(StepSignals(**signals), **arrays, error=self.error)
 
 
 class Stepper(ABC):
     """Lanes of one task, each at its own time in its own episode.
 
     Attributes:
-        task: whose lanes they are.
-        rows: names of the law's rows that are judged.
+        task: task of the lanes.
+        rows: names of the law's rows that are monitored.
     """
 
     task: EnvironmentTask
@@ -67,194 +69,194 @@ class Stepper(ABC):
         """Put some lanes at the starts of new runs.
 
         Args:
-            rows: which, shape (k,).
-            starts: one row for each of them.
-            t0: time there [s].
+            rows: indices of the lanes, shape (k,).
+            starts: initial conditions, one row per lane.
+            t0: initial time [s].
 
         Returns:
-            What is seen there, in place of the end of a period.
+            The values at the start, in place of those at the end of a period.
         """
 
     @abstractmethod
-    def go(self, rows: Rows, actions: Array) -> PeriodSteps:
+    def step_period(self, rows: Rows, actions: Array) -> PeriodSteps:
         """Take a control period.
 
         Args:
-            rows: which lanes, shape (k,).
-            actions: in the units of the inputs, shape (k, n).
+            rows: indices of the lanes, shape (k,).
+            actions: actions in the units of the inputs, shape (k, n).
         """
 
     @abstractmethod
-    def steps(self, row: Rows, action: Array, n: int) -> PeriodSteps:
+    def take_steps(self, row: Rows, action: Array, n: int) -> PeriodSteps:
         """Take some of the steps of a control period.
 
         Args:
-            row: which lane, shape (1,).
-            action: in the units of the inputs, shape (n,).
-            n: how many, at most as many as a period has.
+            row: index of the lane, shape (1,).
+            action: action in the units of the inputs, shape (n,).
+            n: number of steps, at most those of a period.
         """
 
     @abstractmethod
-    def part(self, row: Rows, action: Array, length: float) -> PeriodSteps:
-        """Take one step of another length; steps that follow go on from there.
+    def take_partial_step(self, row: Rows, action: Array, length: float) -> PeriodSteps:
+        """Take one step of another length; later steps continue from its end.
 
         Args:
-            row: which lane, shape (1,).
-            action: in the units of the inputs, shape (n,).
-            length: [s].
+            row: index of the lane, shape (1,).
+            action: action in the units of the inputs, shape (n,).
+            length: length of the step [s].
         """
 
     @abstractmethod
     def first_positive(self, row: Rows, n: int) -> int:
-        """Of the steps that were just taken, the number of those before the first that ended with a positive stop.
+        """Return the number of steps, among those just taken, before the first that ended with a positive stop.
 
         Args:
-            row: which lane, shape (1,).
-            n: how many were taken.
+            row: index of the lane, shape (1,).
+            n: number of steps just taken.
         """
 
     @abstractmethod
     def begin_period(self, row: Rows) -> None:
-        """The next step is the first of a control period, whatever came before.
+        """Make the next step the first of a control period.
 
         Args:
-            row: which lane, shape (1,).
+            row: index of the lane, shape (1,).
         """
 
     @abstractmethod
-    def keep(self, rows: Rows) -> object:
-        """What :meth:`restore` takes, of some lanes.
+    def snapshot(self, rows: Rows) -> object:
+        """Return the state of some lanes for :meth:`restore`.
 
         Args:
-            rows: which, shape (k,).
+            rows: indices of the lanes, shape (k,).
         """
 
     @abstractmethod
-    def restore(self, row: Rows, kept: Any, place: int) -> None:  # noqa: ANN401 - each engine keeps its own
-        """Put a lane where it was.
+    def restore(self, row: Rows, snapshot: Any, index: int) -> None:  # noqa: ANN401 - each engine keeps its own
+        """Put a lane back to its state in a snapshot.
 
         Args:
-            row: which lane, shape (1,).
-            kept: of it and others.
-            place: of the lane among these.
+            row: index of the lane, shape (1,).
+            snapshot: result of :meth:`snapshot`.
+            index: index of the lane in the snapshot.
         """
 
     @abstractmethod
     def time(self, row: Rows) -> float:
-        """Of the last sample of a lane [s].
+        """Return the time of the last sample of a lane [s].
 
         Args:
-            row: which lane, shape (1,).
+            row: index of the lane, shape (1,).
         """
 
     @abstractmethod
     def state(self, row: Rows) -> Array:
-        """(q, v) at the last sample of a lane, shape (nx,).
+        """Return (q, v) at the last sample of a lane, shape (nx,).
 
         Args:
-            row: which lane, shape (1,).
+            row: index of the lane, shape (1,).
         """
 
     @abstractmethod
     def halt(self, rows: Rows, states: Array) -> None:
-        """Put some lanes back to states from which they cannot go on.
+        """Put some lanes back to states from which they cannot continue.
 
         Args:
-            rows: which lanes, shape (k,).
-            states: (q, v), shape (k, nx).
+            rows: indices of the lanes, shape (k,).
+            states: states (q, v), shape (k, nx).
         """
 
     def close(self) -> None:  # noqa: B027 - an engine without threads has none to end
-        """End what runs beside it."""
+        """Stop its threads, if any."""
 
 
 def checks_natural_rows(task: EnvironmentTask) -> bool:
-    """Whether natural rows are judged: not where an integrator passes dependent ones.
+    """Return True if natural rows are monitored: not with an integrator that passes dependent ones.
 
     Args:
-        task: with the robot and the integrator.
+        task: task with the robot and the integrator.
     """
     return bool(task.setup.robot.natural) and not task.integrator.passes_dependent_rows
 
 
 @dataclass(frozen=True, eq=False)
 class PeriodResult:
-    """What a control period has come to, one row per lane that took it.
+    """Result of a control period, one row per lane that took it.
 
     Attributes:
-        paid: sum of the reward's rate over the steps times their lengths, shape (k,).
+        reward: sum of the reward's rate over the steps times their lengths, shape (k,).
         state: (q, v) at its end, shape (k, nx).
-        seen: the observation at its end, shape (k, n).
-        stop: positive if the motion has come to its end, shape (k,).
+        observation: the observation at its end, shape (k, n).
+        stop: positive if the motion has reached its end, shape (k,).
         clearance: least clearance at the ends of its steps, shape (k,); inf without one.
-        status: of the law and the motion, shape (k,).
-        said: why a lane cannot go on, by place among the k.
-        ended: time at which a lane came to its end before that of the period, by place among the k [s].
+        status: status of the law and the motion, shape (k,).
+        reasons: why a lane cannot continue, by index among the k rows.
+        end_times: time at which a lane ended before the end of the period, by index among the k rows [s].
     """
 
-    paid: Array
+    reward: Array
     state: Array
-    seen: Array
+    observation: Array
     stop: Array
     clearance: Array
     status: NDArray[np.int64]
-    said: Mapping[int, str]
-    ended: Mapping[int, float] = field(default_factory=dict[int, float])
+    reasons: Mapping[int, str]
+    end_times: Mapping[int, float] = field(default_factory=dict[int, float])
 
     @classmethod
-    def together(cls, parts: Sequence[tuple[Rows, PeriodResult]]) -> PeriodResult:
-        """One of several.
+    def combine(cls, parts: Sequence[tuple[Rows, PeriodResult]]) -> PeriodResult:
+        """Combine results of disjoint lanes into one.
 
         Args:
-            parts: places of its lanes among all, shape (k,), and what some of them have come to; every place once.
+            parts: pairs of the indices of lanes among all, shape (k,), and their result; every index once.
         """
         if len(parts) == 1 and (np.diff(parts[0][0]) > 0).all():
             return parts[0][1]
-        order = np.argsort(np.concatenate([places for places, _ in parts]))
-        names = ("paid", "state", "seen", "stop", "clearance", "status")
-        arrays = {name: np.concatenate([getattr(ran, name) for _, ran in parts])[order] for name in names}
-        said = {int(places[i]): why for places, ran in parts for i, why in ran.said.items()}
-        ended = {int(places[i]): t for places, ran in parts for i, t in ran.ended.items()}
-        return cls(**arrays, said=said, ended=ended)
+        order = np.argsort(np.concatenate([indices for indices, _ in parts]))
+        names = ("reward", "state", "observation", "stop", "clearance", "status")
+        arrays = {name: np.concatenate([getattr(result, name) for _, result in parts])[order] for name in names}
+        reasons = {int(indices[i]): why for indices, result in parts for i, why in result.reasons.items()}
+        end_times = {int(indices[i]): t for indices, result in parts for i, t in result.end_times.items()}
+        return cls(**arrays, reasons=reasons, end_times=end_times)
 
 
 class Rollout(ABC):
-    """Lanes of one task, each in an episode of its own."""
+    """Lanes of one task, each in its own episode."""
 
     @abstractmethod
     def begin(self, rows: Rows, starts: InitialConditions) -> PeriodResult:
         """Put some lanes at the starts of new episodes.
 
         Args:
-            rows: which, shape (k,).
-            starts: one row for each of them.
+            rows: indices of the lanes, shape (k,).
+            starts: initial conditions, one row per lane.
 
         Returns:
-            What is seen there, in place of the end of a period.
+            The values at the start, in place of those at the end of a period.
 
         Raises:
-            ModelError: if natural constraints depend on each other there, gains are unstable, or the step is too long
-                for them.
+            ModelError: if natural constraints depend on each other at the start, gains are unstable, or the step is
+                too long for them.
         """
 
     @abstractmethod
-    def go(self, rows: Rows, actions: Array) -> PeriodResult:
+    def step_period(self, rows: Rows, actions: Array) -> PeriodResult:
         """Take a control period.
 
         Args:
-            rows: which lanes, shape (k,).
-            actions: in the units of the inputs, shape (k, n).
+            rows: indices of the lanes, shape (k,).
+            actions: actions in the units of the inputs, shape (k, n).
         """
 
     @abstractmethod
     def halt(self, rows: Rows, states: Array) -> None:
-        """Put some lanes back to states from which they cannot go on.
+        """Put some lanes back to states from which they cannot continue.
 
         Args:
-            rows: which lanes, shape (k,).
-            states: (q, v), shape (k, nx).
+            rows: indices of the lanes, shape (k,).
+            states: states (q, v), shape (k, nx).
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End what runs beside it."""
+        """Stop its threads, if any."""

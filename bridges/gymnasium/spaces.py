@@ -18,10 +18,10 @@ RESET_OPTIONS = ("parameters", "reset_mask")
 
 
 def action_space(task: EnvironmentTask) -> spaces.Box:
-    """A box within the bounds of the inputs, or within ±1 if actions are normalized.
+    """Return a box within the bounds of the inputs, or within ±1 if actions are normalized.
 
     Args:
-        task: whose actions they are.
+        task: task of the environment.
     """
     low, high = task.low, task.high
     if task.normalized:
@@ -30,41 +30,41 @@ def action_space(task: EnvironmentTask) -> spaces.Box:
 
 
 def observation_space(task: EnvironmentTask, dictionary: bool) -> spaces.Space[Any]:
-    """A flat box, or a dictionary of boxes by part.
+    """Return a flat box, or a dictionary of boxes by part.
 
     Args:
-        task: what is seen.
-        dictionary: which of the two.
+        task: task of the environment.
+        dictionary: True for the dictionary.
     """
     if dictionary:
         # Gymnasium sorts the names of a plain dictionary.
-        boxes = ((part.name, spaces.Box(part.low, part.high, dtype=np.float64)) for part in task.parts)
+        boxes = ((term.name, spaces.Box(term.low, term.high, dtype=np.float64)) for term in task.terms)
         return spaces.Dict(OrderedDict(boxes))
-    low, high = (np.concatenate([getattr(part, end) for part in task.parts]) for end in ("low", "high"))
+    low, high = (np.concatenate([getattr(term, end) for term in task.terms]) for end in ("low", "high"))
     return spaces.Box(low, high, dtype=np.float64)
 
 
-def pack(task: EnvironmentTask, seen: Array, dictionary: bool) -> Any:  # noqa: ANN401 - of either space
-    """An observation, or a batch of them, in its space.
+def pack(task: EnvironmentTask, observation: Array, dictionary: bool) -> Any:  # noqa: ANN401 - of either space
+    """Return an observation, or a batch of them, as an element of its space.
 
     Args:
-        task: what is seen.
-        seen: shape (…, n), which no one else has.
-        dictionary: whether it is split into its parts.
+        task: task of the environment.
+        observation: complete observations, shape (…, n); not copied.
+        dictionary: True to split it into its parts.
     """
     if not dictionary:
-        return seen
-    return {name: np.array(part) for name, part in task.named(seen).items()}
+        return observation
+    return {name: np.array(term) for name, term in task.named(observation).items()}
 
 
 def describe_spaces(task: EnvironmentTask) -> dict[str, Any]:
-    """Names and units for ``metadata``.
+    """Return the names and units for ``metadata``.
 
     Args:
-        task: what is done and seen.
+        task: task of the environment.
     """
-    labels = [label for part in task.parts for label in part.labels]
-    units = [unit for part in task.parts for unit in part.units]
+    labels = [label for term in task.terms for label in term.labels]
+    units = [unit for term in task.terms for unit in term.units]
     acts = list(task.actions.units)
     if task.normalized:
         bounds = zip(task.low, task.high, acts, strict=True)
@@ -81,17 +81,17 @@ def describe_spaces(task: EnvironmentTask) -> dict[str, Any]:
 
 
 def reset_parameters(options: Mapping[str, Any] | None) -> Mapping[str, float]:
-    """What ``reset(options=…)`` sets.
+    """Return the parameters that ``reset(options=…)`` sets, by name.
 
     Args:
-        options: as they were given.
+        options: options of ``reset``.
 
     Raises:
         BridgeError: for an unknown option.
     """
-    told = dict(options or {})
-    unknown = [name for name in told if name not in RESET_OPTIONS]
+    given = dict(options or {})
+    unknown = [name for name in given if name not in RESET_OPTIONS]
     if unknown:
-        raise BridgeError(f"unknown option {unknown[0]!r}: reset takes options={{'parameters': {{name: value}}}}")
-    given: Mapping[str, float] = told.get("parameters") or {}
-    return given
+        raise BridgeError(f"unknown option {unknown[0]!r}: use options={{'parameters': {{name: value}}}}")
+    parameters: Mapping[str, float] = given.get("parameters") or {}
+    return parameters

@@ -33,24 +33,24 @@ RewardArgument = Reward | ca.SX | RewardFunction
 
 @dataclass(frozen=True, eq=False)
 class EnvironmentTask:
-    """What the environments of one setup share.
+    """The task that all environments of one setup share.
 
     Attributes:
-        setup: who moves, from where, for how long.
+        setup: robot, controller, initial state and duration.
         base: the law to whose output the action is added, or None.
-        law: whose parameters the expressions may use, or None.
-        hold: whether the law's output is held over a control period, as the action is.
-        forces: whether the action is a generalized force R, shape (nv,); otherwise inputs u, shape (nu,).
-        substeps: steps of the integrator in a control period.
-        periods: control periods of an episode.
+        law: the law whose parameters the expressions may use, or None.
+        hold: True if the law's output is held over a control period, as the action is.
+        forces: True if the action is a generalized force R, shape (nv,); False for inputs u, shape (nu,).
+        substeps: number of integrator steps in a control period.
+        periods: number of control periods in an episode.
         h: step of the integrator [s].
-        parts: what is seen.
-        reward: what is paid.
+        terms: parts of the observation, in their order.
+        reward: reward of the agent.
         low: least action, shape (n,).
         high: greatest action, shape (n,).
-        normalized: whether an action comes in shares of its bounds, in [−1, 1].
-        draws: what episodes begin with.
-        legs: of a motion in phases one for each of them, as if it were alone.
+        normalized: True if actions are given as shares of their bounds, in [−1, 1].
+        sampler: sampler of initial states and parameters of episodes.
+        phase_tasks: for a motion in phases, the task of each phase by itself.
     """
 
     setup: Setup
@@ -61,13 +61,13 @@ class EnvironmentTask:
     substeps: int
     periods: int
     h: float
-    parts: tuple[ObservationTerm, ...]
+    terms: tuple[ObservationTerm, ...]
     reward: RewardArgument
     low: Array
     high: Array
     normalized: bool
-    draws: StartSampler
-    legs: tuple[EnvironmentTask, ...] = ()
+    sampler: StartSampler
+    phase_tasks: tuple[EnvironmentTask, ...] = ()
 
     @classmethod
     def of(
@@ -87,11 +87,11 @@ class EnvironmentTask:
         reward: RewardArgument | None,
         randomization: Mapping[str, Distribution] | None,
     ) -> EnvironmentTask:
-        """Check, and put together; the arguments are those of :func:`~erugin.bridges.gymnasium.export`."""
+        """Return the checked task for the arguments of :func:`~erugin.bridges.gymnasium.export`."""
         setup = what() if isinstance(what, Scenario) else what
         if not isinstance(setup, Setup):
             raise BridgeError(
-                "an environment is made of a Setup or a Scenario, such as one of erugin.scenarios.catalogue, got "
+                "an environment is built from a Setup or a Scenario, such as one of erugin.scenarios.catalogue, got "
                 f"{what!r}"
             )
         if isinstance(residual, Controller):
@@ -101,9 +101,9 @@ class EnvironmentTask:
         laws = [phase.controller for phase in setup.phases] or [setup.controller]
         bases = [law for law in laws if law is not None] if residual else []
         if residual and not bases:
-            raise BridgeError("there is no law to which an action could be added: the setup has no controller")
+            raise BridgeError("residual=True requires a law, but the setup has no controller")
         if hold and not bases:
-            raise BridgeError("hold=True holds the output of a law: take residual=True too")
+            raise BridgeError("hold=True holds the output of a law: set residual=True too")
         forces = actions_are_forces(setup, bases, acts)
         h = positive("step", setup.step if step is None else step)
         span = positive("period", h if period is None else period)
@@ -113,44 +113,44 @@ class EnvironmentTask:
         periods = step_count(setup.duration, span)
         low, high = action_bounds(setup, forces, bounds)
         if normalized and not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise BridgeError("a normalized action needs finite bounds: pass bounds=, or take normalized=False")
-        paid = Reward() if reward is None else reward
-        if not isinstance(paid, Reward | ca.SX) and not callable(paid):
+            raise BridgeError("normalized=True requires finite bounds: pass bounds=, or set normalized=False")
+        reward = Reward() if reward is None else reward
+        if not isinstance(reward, Reward | ca.SX) and not callable(reward):
             raise BridgeError(f"reward must be a Reward, a scalar expression or a function, got {reward!r}")
-        if isinstance(paid, ca.SX) and paid.shape != (1, 1):
-            raise BridgeError(f"a reward is a scalar expression, got shape {paid.shape}")
+        if isinstance(reward, ca.SX) and reward.shape != (1, 1):
+            raise BridgeError(f"reward must be a scalar expression, got shape {reward.shape}")
         duration = setup.duration
-        # In phases, each leg has the law of its phase, and the whole has none.
+        # In phases, the law of each phase belongs to its phase task.
         base = None if setup.phases or not bases else bases[0]
         task = cls(
             *(setup, base, setup.controller, hold, forces, substeps, periods, duration / (periods * substeps)),
-            parts=observation_terms(setup, observation, signals, angles, duration),
-            reward=paid,
+            terms=observation_terms(setup, observation, signals, angles, duration),
+            reward=reward,
             low=low,
             high=high,
             normalized=normalized,
-            draws=StartSampler(setup, dict(setup.randomization if randomization is None else randomization)),
+            sampler=StartSampler(setup, dict(setup.randomization if randomization is None else randomization)),
         )
         task.require_own_symbols()
         if not setup.phases:
             task.require_parts()
             return task
         phases = checked_phases(setup.phases)
-        return replace(task, legs=tuple(task._leg(k, bool(bases)) for k in range(len(phases))))
+        return replace(task, phase_tasks=tuple(task._phase_task(k, bool(bases)) for k in range(len(phases))))
 
     @property
     def integrator(self) -> Integrator:
-        """That of the setup."""
+        """Integrator of the setup, RK4 by default."""
         return self.setup.integrator or RK4()
 
     @property
     def controller_parameters(self) -> Parameters:
-        """Those of the law, in whose symbols expressions may be."""
+        """Parameters of the law; expressions may use their symbols."""
         return NO_PARAMETERS if self.law is None else self.law.parameters
 
     @property
     def arrival(self) -> str:
-        """What has happened where an episode has come to its end before its time, in words."""
+        """Reason for the end of an episode that arrives before its duration is over, as a clause."""
         return "the last phase is over" if self.setup.phases else "the stop condition holds"
 
     @functools.cached_property
@@ -160,58 +160,60 @@ class EnvironmentTask:
 
     @property
     def period(self) -> float:
-        """Of control [s]."""
+        """Control period [s]."""
         return self.h * self.substeps
 
     @functools.cached_property
     def controller_p(self) -> ca.SX:
-        """Symbols of the law's parameters in the expressions below, which the plant's do not share."""
+        """Symbols of the law's parameters in the expressions below, distinct from the plant's."""
         return ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in self.controller_parameters.names))
 
     @functools.cached_property
     def output(self) -> ca.SX:
-        """Symbol of what is applied, u or R."""
+        """Symbol of the applied input u or force R."""
         return ca.SX.sym("applied", len(self.low))
 
     @functools.cached_property
-    def seen(self) -> ca.SX:
-        """The whole observation, shape (n,)."""
-        return self._own(ca.vertcat(*(ca.densify(part.expression) for part in self.parts)))
+    def observation(self) -> ca.SX:
+        """Complete observation, shape (n,)."""
+        return self._in_task_symbols(ca.vertcat(*(ca.densify(term.expression) for term in self.terms)))
 
     @functools.cached_property
     def clearance(self) -> ca.SX:
-        """Of the setup, shape (1,) or (0,)."""
-        return self._own(ca.SX(0, 1) if self.setup.clearance is None else self.setup.clearance)
+        """Clearance of the setup, shape (1,) or (0,)."""
+        return self._in_task_symbols(ca.SX(0, 1) if self.setup.clearance is None else self.setup.clearance)
 
     @functools.cached_property
     def stop(self) -> ca.SX:
-        """Of the setup, shape (1,) or (0,)."""
-        return self._own(ca.SX(0, 1) if self.setup.stop is None else self.setup.stop)
+        """Stop condition of the setup, shape (1,) or (0,)."""
+        return self._in_task_symbols(ca.SX(0, 1) if self.setup.stop is None else self.setup.stop)
 
     @functools.cached_property
     def rate(self) -> ca.SX:
-        """What is paid per second, shape (1,); shape (0,) for a reward that is a function."""
+        """Reward per second, shape (1,); shape (0,) for a reward that is a function."""
         if isinstance(self.reward, Reward):
-            return self._own(self.reward.rate(self.setup.error, self.setup.clearance, self.output, self._scale))
+            return self._in_task_symbols(
+                self.reward.rate(self.setup.error, self.setup.clearance, self.output, self._scale)
+            )
         if isinstance(self.reward, ca.SX):
             rate = self.reward if self.forces else ca.substitute(self.reward, self.setup.robot.u, self.output)
-            return self._own(rate)
+            return self._in_task_symbols(rate)
         return ca.SX(0, 1)
 
-    def named(self, seen: Array) -> dict[str, Array]:
-        """Observations part by part, shape (…, n) each.
+    def named(self, observation: Array) -> dict[str, Array]:
+        """Split observations into their parts, shape (…, n) each.
 
         Args:
-            seen: shape (…, number of all).
+            observation: complete observations, shape (…, number of components).
         """
-        ends = np.cumsum([len(part.labels) for part in self.parts])[:-1]
-        return dict(zip((part.name for part in self.parts), np.split(seen, ends, axis=-1), strict=True))
+        ends = np.cumsum([len(term.labels) for term in self.terms])[:-1]
+        return dict(zip((term.name for term in self.terms), np.split(observation, ends, axis=-1), strict=True))
 
     def applied(self, actions: Array) -> Array:
-        """Actions in the units of the inputs, within their bounds.
+        """Return actions in the units of the inputs, clipped to their bounds.
 
         Args:
-            actions: as they were given, shape (k, n).
+            actions: actions as the agent gave them, shape (k, n).
         """
         if self.normalized:
             actions = self.low + (np.clip(actions, -1.0, 1.0) + 1.0) * 0.5 * (self.high - self.low)
@@ -220,14 +222,14 @@ class EnvironmentTask:
     def require_own_symbols(self) -> None:
         """Raise an error for a signal or a reward in symbols of neither plant nor law, or in accelerations."""
         robot, parameters = self.setup.robot, self.controller_parameters
-        seen = {f"the part {part.name!r} of the observation": part.expression for part in self.parts}
-        known = seen | ({"the reward": self.reward} if isinstance(self.reward, ca.SX) else {})
+        observed = {f"the part {term.name!r} of the observation": term.expression for term in self.terms}
+        known = observed | ({"the reward": self.reward} if isinstance(self.reward, ca.SX) else {})
         for name, expression in known.items():
             robot.require_own_symbols(name, expression, parameters)
             if ca.depends_on(expression, robot.coordinates.a):
-                raise BridgeError(f"{name} may not use accelerations: they are known after a step only")
-            if (name in seen or self.forces) and ca.depends_on(expression, robot.u):
-                raise BridgeError(f"{name} may not use inputs: an agent knows its own action")
+                raise BridgeError(f"{name} must not use accelerations: they are known only after a step")
+            if (name in observed or self.forces) and ca.depends_on(expression, robot.u):
+                raise BridgeError(f"{name} must not use inputs: the agent knows its own action")
 
     def require_parts(self) -> None:
         """Raise ModelError for a law, an integrator or a stop condition that a simulation would refuse."""
@@ -235,16 +237,16 @@ class EnvironmentTask:
         if self.base is not None:
             require_fit(self.setup.robot, self.base)
 
-    def places(self, leg: EnvironmentTask) -> list[int]:
-        """Where the actions of a leg are among all.
+    def action_indices(self, phase_task: EnvironmentTask) -> list[int]:
+        """Indices of the actions of a phase among all actions.
 
         Args:
-            leg: one of the legs.
+            phase_task: task of the phase.
         """
-        return [self.actions.names.index(name) for name in leg.actions.names]
+        return [self.actions.names.index(name) for name in phase_task.actions.names]
 
-    def _leg(self, k: int, residual: bool) -> EnvironmentTask:
-        """A phase as if it were alone, told by ``"phase"`` among what is seen."""
+    def _phase_task(self, k: int, residual: bool) -> EnvironmentTask:
+        """Return the task of phase k by itself; its part ``"phase"`` of the observation is constant."""
         whole, phase = self.setup, self.setup.phases[k]
         until = phase.until if isinstance(phase.until, ca.SX) else None
         setup = replace(
@@ -252,39 +254,39 @@ class EnvironmentTask:
         )
         base = phase.controller if residual else None
         now = ca.SX(np.eye(len(whole.phases))[k])
-        leg = replace(
+        phase_task = replace(
             self,
             setup=setup,
             base=base,
             law=phase.controller,
             hold=self.hold and base is not None,
-            parts=tuple(replace(part, expression=now) if part.name == PHASE_TERM else part for part in self.parts),
+            terms=tuple(replace(term, expression=now) if term.name == PHASE_TERM else term for term in self.terms),
             reward=self._in_inputs_of(setup.robot, self.reward) if isinstance(self.reward, ca.SX) else self.reward,
         )
         try:
-            leg.require_parts()
+            phase_task.require_parts()
         except ModelError as error:
             raise ModelError(f"phase {phase.name!r}: {error}") from error
-        at = self.places(leg)
-        return replace(leg, low=self.low[at], high=self.high[at])
+        at = self.action_indices(phase_task)
+        return replace(phase_task, low=self.low[at], high=self.high[at])
 
     def _in_inputs_of(self, robot: Robot, reward: ca.SX) -> ca.SX:
-        """A reward for a phase's plant; the inputs that it lacks are zero there."""
+        """Return the reward in the inputs of a phase's plant; inputs that it lacks are zero."""
         known = dict(zip(robot.input_names, ca.vertsplit(robot.u), strict=True))
         own = self.setup.robot
         return ca.substitute(reward, own.u, ca.vertcat(*(known.get(name, ca.SX(0)) for name in own.input_names)))
 
     @property
     def _scale(self) -> Array:
-        """Of what is applied: the effort limits, or else the bounds of the action, or else 1."""
+        """Scale of the applied input or force: effort limits, else bounds of the action, else 1."""
         bound = np.maximum(np.abs(self.low), np.abs(self.high))
         if not self.forces:
             effort = self.setup.robot.limits.effort
             bound = np.where(np.isfinite(effort), effort, bound)
         return np.where(np.isfinite(bound) & (bound > 0.0), bound, 1.0)
 
-    def _own(self, expression: ca.SX) -> ca.SX:
-        """An expression in symbols that the plant and the law do not share."""
-        places, old = self.controller_parameters.beyond(self.setup.robot.parameters)
-        new = ca.vertcat(ca.SX(0, 1), *(self.controller_p[i] for i in places))
+    def _in_task_symbols(self, expression: ca.SX) -> ca.SX:
+        """Return an expression with separate symbols for the parameters of the plant and of the law."""
+        indices, old = self.controller_parameters.beyond(self.setup.robot.parameters)
+        new = ca.vertcat(ca.SX(0, 1), *(self.controller_p[i] for i in indices))
         return ca.densify(ca.substitute(expression, old, new))

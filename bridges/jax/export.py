@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class JaxFunction:
-    """A value of named arguments and parameters, to be differentiated (``jax.grad``), batched (``jax.vmap``), compiled.
+    """A function of named arguments and parameters that ``jax.grad``, ``jax.vmap`` and ``jax.jit`` accept.
 
     Attributes:
-        arguments: how many numbers each takes, by name; t is a single one.
-        parameters: the last argument, p.
+        arguments: size of each argument, by name; t is a number.
+        parameters: parameters of the function, its last argument p.
     """
 
     def __init__(
@@ -43,15 +43,15 @@ class JaxFunction:
 
         Args:
             inputs: symbols by name, without the parameters.
-            parameters: of the expressions.
-            value: what is returned, shape (n,).
-            pivots: relative pivots of rows that must not depend on each other; none if not given.
-            tolerance: that these must exceed, at least zero.
+            parameters: parameters of the expressions.
+            value: expression that is returned, shape (n,).
+            pivots: relative pivots of rows that must be independent, or None.
+            tolerance: lower bound of these pivots, at least zero.
 
         Raises:
             ModelError: for a tolerance that is negative or not finite.
             MissingPackageError: if JAX is not installed.
-            BridgeError: for an operation that JAX has none for.
+            BridgeError: for an operation that JAX does not have.
         """
         import jax
 
@@ -64,32 +64,32 @@ class JaxFunction:
 
     @property
     def p(self) -> dict[str, float]:
-        """Nominal value of each parameter that has one: to be changed, and passed as p."""
+        """Nominal value of each parameter that has one, by name; a new dictionary to be changed and passed as p."""
         return dict(self.parameters.nominal)
 
     def __call__(self, *arguments: ArrayLike | Array | Mapping[str, ArrayLike | Array] | None) -> Array:
-        """The value.
+        """Return the value at some arguments.
 
         Args:
-            arguments: those of ``arguments`` in order, each an array of shape (n,), t a number; and p, which may be
-                left out: parameters by name, nominal for those that are not named, or the whole vector.
+            arguments: the arguments named by ``arguments`` in order, each an array of shape (n,), t a number; then
+                optionally p: parameters by name, nominal where not named, or the whole vector.
 
         Returns:
-            Shape (n,); NaN where rows of a law depend on each other, for which ``control`` raises.
+            The value, shape (n,); NaN where rows of a law depend on each other, for which ``control`` raises.
 
         Raises:
             BridgeError: if JAX computes with 32 bits.
             ShapeError: for a wrong number of arguments or a wrong shape.
-            ParameterError: for an unknown or missing parameter; ranges are not looked at, for the numbers may not be
-                known yet.
+            ParameterError: for an unknown or missing parameter; ranges are not checked, as under ``jax.jit`` the
+                numbers are not known yet.
         """
         import jax
         import jax.numpy as jnp
 
         if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
             raise BridgeError(
-                "JAX computes with 32 bits here, which is not enough for these equations: call "
-                "jax.config.update('jax_enable_x64', True) before anything else, or use 'with jax.enable_x64(True):'"
+                "JAX computes with 32 bits, which is not accurate enough for these equations: call "
+                "jax.config.update('jax_enable_x64', True) at the start, or use 'with jax.enable_x64(True):'"
             )
         names = (*self.arguments, "p")
         if not len(self.arguments) <= len(arguments) <= len(names):
@@ -106,7 +106,7 @@ class JaxFunction:
         return jnp.where((pivots > self._tolerance).all(), value, jnp.nan)
 
     def _numbers(self, p: ArrayLike | Array | Mapping[str, ArrayLike | Array] | None) -> Array:
-        """All parameters."""
+        """Return the vector of parameters."""
         import jax.numpy as jnp
 
         own = self.parameters
@@ -126,29 +126,29 @@ class JaxFunction:
 
 
 def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
-    """With its one axis."""
+    """Return an array of shape (size,); a number becomes one if size is 1 and ``scalar`` allows it."""
     if array.shape == () and size == 1 and scalar:
         return array.reshape(1)
     if array.shape != (size,):
-        wanted = f"({size},), or be a number" if size == 1 and scalar else f"({size},)"
-        raise ShapeError(f"{name} must have shape {wanted}, got {array.shape}; batches go through jax.vmap")
+        expected = f"({size},), or be a number" if size == 1 and scalar else f"({size},)"
+        raise ShapeError(f"{name} must have shape {expected}, got {array.shape}; use jax.vmap for batches")
     return array
 
 
 def export(what: Controller | Robot) -> JaxFunction:
-    """A law as (t, q, v, p) → u, or R where it gives forces; a robot as (t, q, v, u, p) → a.
+    """Export a law as (t, q, v, p) → u, or R if it outputs forces; or a robot as (t, q, v, u, p) → a.
 
-    What is returned is made of JAX's own operations: it can be differentiated with respect to any argument, batched by
-    ``jax.vmap`` and be part of something larger under ``jax.jit``. Values are those of ``control`` up to rounding.
-    Branches that are not taken bring no NaN into derivatives. Where rows of a law depend on each other, which
-    ``control`` refuses, it is NaN.
+    The function consists of JAX's own operations: it can be differentiated with respect to any argument, batched by
+    ``jax.vmap`` and be part of a larger computation under ``jax.jit``. Values are those of ``control`` up to rounding.
+    Branches that are not taken cause no NaN in derivatives. Where rows of a law depend on each other, for which
+    ``control`` raises, the value is NaN.
 
     Args:
         what: a Controller with a symbolic law, or a Robot.
 
     Raises:
         MissingPackageError: if JAX is not installed.
-        BridgeError: for anything else, a controller without a symbolic law, or an operation that JAX has none for.
+        BridgeError: for any other object, a controller without a symbolic law, or an operation that JAX does not have.
     """
     if isinstance(what, Controller):
         law, c = require_law(what), what.robot.coordinates
@@ -160,4 +160,4 @@ def export(what: Controller | Robot) -> JaxFunction:
         import_optional("jax", "jax")
         symbols = {"t": what.t, "q": what.q, "v": what.v, "u": what.u}
         return JaxFunction(symbols, what.parameters, what.acceleration)
-    raise BridgeError(f"JAX takes a Controller or a Robot from here, got {type(what).__name__}")
+    raise BridgeError(f"only a Controller or a Robot can be exported to JAX, got {type(what).__name__}")

@@ -1,12 +1,13 @@
 """Translation of expressions to functions of JAX arrays: one loop over a table of operations.
 
-XLA takes some milliseconds to compile each operation on a single number, a minute for a law of some thousands with its
-derivative. In steps that are rows of a table, all of a law is one loop over one list of numbers, compiled in a second.
+XLA needs some milliseconds to compile each operation on a single number, a minute for a law of some thousand operations
+with its derivative. With steps that are rows of a table, a law is one loop over one list of numbers, compiled in a
+second.
 
-Branches that are not taken are kept finite. x if c else 0 drops the value of x where c does not hold, but not its
-derivative: reverse differentiation multiplies the zero that comes back with 1 / (2 √0) and the like, and inf times zero
-is NaN. So operands of roots, quotients and the like are replaced where the branch is not taken. Where it is taken
-nothing changes, and a derivative that is infinite there stays so.
+Branches that are not taken are kept finite. x if c else 0 drops the value of x where c is false, but not its
+derivative: reverse differentiation multiplies the incoming zero by 1 / (2 √0) and the like, and inf times zero is NaN.
+So operands of roots, quotients and the like are replaced where the branch is not taken. Where it is taken nothing
+changes, and an infinite derivative stays infinite.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ SINGULAR_OPERATIONS = frozenset(
 """Operations that can be infinite, or have an infinite derivative, at finite operands."""
 
 SAFE_OPERAND = 0.5
-"""Where all of these are smooth, but one."""
+"""Operand at which all of these are smooth, except the inverse hyperbolic cosine."""
 SAFE_ACOSH_OPERAND = 2.0
 
 MAX_ALTERNATIVES = 8
-"""Ways in which a value may be needed that are told apart; with more it counts as always needed."""
+"""Largest number of alternatives in the conditions of a value; with more it counts as always needed."""
 
 Conditions = frozenset[frozenset[int]]
 """A value is needed if all conditions of one of the sets hold."""
@@ -52,15 +53,15 @@ NEVER: Conditions = frozenset()
 
 
 def guard_branches(tape: Tape) -> Tape:
-    """The same numbers, with harmless operands in branches that are not taken.
+    """Return a tape with the same outputs and harmless operands in branches that are not taken.
 
     Args:
-        tape: any.
+        tape: operations of a function.
     """
     tape = _conditions_first(tape)
-    ways = _conditions_of_use(tape)
+    conditions_of = _conditions_of_use(tape)
     entries: list[Entry] = []
-    place: list[int] = []
+    index_of: list[int] = []
     masks: dict[Conditions, tuple[int, int]] = {}
     safe: dict[tuple[int, Conditions, float], int] = {}
 
@@ -69,11 +70,11 @@ def guard_branches(tape: Tape) -> Tape:
         return len(entries) - 1
 
     def mask(when: Conditions) -> tuple[int, int]:
-        """Whether it is needed, and whether it is not."""
+        """Return the entries that are 1 where the conditions hold, and 1 where they do not."""
         if when not in masks:
             found: int | None = None
             for conditions in sorted(when, key=sorted):
-                first, *rest = (place[c] for c in sorted(conditions))
+                first, *rest = (index_of[c] for c in sorted(conditions))
                 for condition in rest:
                     first = add(ca.OP_AND, first, condition)
                 found = first if found is None else add(ca.OP_OR, found, first)
@@ -81,30 +82,30 @@ def guard_branches(tape: Tape) -> Tape:
             masks[when] = found, add(ca.OP_NOT, found, found)
         return masks[when]
 
-    def harmless(value: int, when: Conditions, number: float) -> int:
-        """The value where it is needed, and the number where it is not."""
+    def guarded(value: int, when: Conditions, number: float) -> int:
+        """Return the entry that is the value where it is needed, and the number elsewhere."""
         key = value, when, number
         if key not in safe:
             needed, spare = mask(when)
             kept = add(ca.OP_IF_ELSE_ZERO, needed, value)
-            # Not a sum: 0 taken from -0 leaves it what it is.
+            # A difference, not a sum: -0 - 0 is -0, but -0 + 0 is 0.
             safe[key] = add(ca.OP_SUB, kept, add(ca.OP_IF_ELSE_ZERO, spare, add(CONSTANT, -number)))
         return safe[key]
 
     for k, (operation, a, b) in enumerate(tape.entries):
         if operation in (INPUT, CONSTANT):
-            place.append(add(operation, a, b))
+            index_of.append(add(operation, a, b))
             continue
-        first, second = place[int(a)], place[b]
-        if operation in SINGULAR_OPERATIONS and ways[k] not in (ALWAYS, NEVER):
+        first, second = index_of[int(a)], index_of[b]
+        if operation in SINGULAR_OPERATIONS and conditions_of[k] not in (ALWAYS, NEVER):
             number = SAFE_ACOSH_OPERAND if operation == ca.OP_ACOSH else SAFE_OPERAND
-            first, second = (harmless(value, ways[k], number) for value in (first, second))
-        place.append(add(operation, first, second))
-    return Tape(tape.inputs, tuple(entries), tuple(tuple(place[k] for k in output) for output in tape.outputs))
+            first, second = (guarded(value, conditions_of[k], number) for value in (first, second))
+        index_of.append(add(operation, first, second))
+    return Tape(tape.inputs, tuple(entries), tuple(tuple(index_of[k] for k in output) for output in tape.outputs))
 
 
 def _conditions_first(tape: Tape) -> Tape:
-    """What conditions are made of before all else, so that they are known where branches are computed."""
+    """Move the operations that conditions depend on to the front, so that branches come after their conditions."""
     early = [False] * len(tape.entries)
     for k in reversed(range(len(tape.entries))):
         operation, a, b = tape.entries[k]
@@ -122,24 +123,26 @@ def _conditions_first(tape: Tape) -> Tape:
 
 
 def _conditions_of_use(tape: Tape) -> list[Conditions]:
-    """When each value is needed, as far as conditions tell that are computed before it."""
-    ways = [NEVER] * len(tape.entries)
+    """Return the conditions under which each value is needed, as far as they are computed before it."""
+    conditions_of = [NEVER] * len(tape.entries)
     for output in tape.outputs:
         for k in output:
-            ways[k] = ALWAYS
+            conditions_of[k] = ALWAYS
     for k in reversed(range(len(tape.entries))):
         operation, a, b = tape.entries[k]
         if operation in (INPUT, CONSTANT):
             continue
-        # A condition that comes later may depend on this value: without it the value counts as needed more often.
-        ways[k] = _shortest(frozenset(frozenset(c for c in conditions if c < k) for conditions in ways[k]))
+        # A later condition may depend on this value: it is dropped, so that the value counts as needed more often.
+        conditions_of[k] = _shortest(
+            frozenset(frozenset(c for c in conditions if c < k) for conditions in conditions_of[k])
+        )
         first = int(a)
-        ways[first] = _either(ways[first], ways[k])
-        under = ways[k]
+        conditions_of[first] = _either(conditions_of[first], conditions_of[k])
+        through_branch = conditions_of[k]
         if operation == ca.OP_IF_ELSE_ZERO:
-            under = frozenset(conditions | {first} for conditions in under)
-        ways[b] = _either(ways[b], under)
-    return ways
+            through_branch = frozenset(conditions | {first} for conditions in through_branch)
+        conditions_of[b] = _either(conditions_of[b], through_branch)
+    return conditions_of
 
 
 def _either(one: Conditions, other: Conditions) -> Conditions:
@@ -147,9 +150,9 @@ def _either(one: Conditions, other: Conditions) -> Conditions:
     return found if len(found) <= MAX_ALTERNATIVES else ALWAYS
 
 
-def _shortest(ways: Conditions) -> Conditions:
-    """Without sets that hold another: where they hold, that one does."""
-    return frozenset(one for one in ways if not any(other < one for other in ways))
+def _shortest(alternatives: Conditions) -> Conditions:
+    """Drop sets that contain another one, which they imply."""
+    return frozenset(one for one in alternatives if not any(other < one for other in alternatives))
 
 
 if TYPE_CHECKING:
@@ -159,8 +162,8 @@ if TYPE_CHECKING:
 
 
 def jax_operations() -> dict[int, Binary]:
-    """By CasADi's numbers; those of one operand leave the second alone."""
-    import jax.numpy as jnp  # late, for not everyone has it
+    """Return JAX's operations by CasADi's operation numbers; unary ones ignore the second operand."""
+    import jax.numpy as jnp  # late: JAX is optional
     from jax import lax
 
     def one(function: Callable[[Array], Array]) -> Binary:
@@ -170,7 +173,7 @@ def jax_operations() -> dict[int, Binary]:
         return lambda a, b: function(a, b).astype(float)
 
     def constant_power(a: Array, b: Array) -> Array:
-        # The exponent is a number: its derivative, a logarithm of what may be negative, must not be taken.
+        # The exponent is constant: its derivative, the logarithm of a possibly negative base, must not be computed.
         return lax.pow(a, lax.stop_gradient(b))
 
     def remainder(a: Array, b: Array) -> Array:
@@ -232,24 +235,24 @@ def jax_operations() -> dict[int, Binary]:
 
 
 STEP_WIDTH = 16
-"""Numbers in a step: with 8 there are a fifth more steps, with 32 most of them are not full."""
+"""Operations per step: 8 would need a fifth more steps, with 32 most steps would not be full."""
 
 OperationTable = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class OperationSchedule:
-    """Steps on a list that begins with the inputs and the constants; each step writes its results behind the last ones.
+    """Steps on a list that starts with the inputs and the constants; each step appends its results.
 
     Attributes:
-        inputs: how many numbers the inputs have together.
-        constants: that follow them.
-        operations: CasADi's numbers of those that occur.
-        kinds: place of each step's operation among these, shape (n,).
-        operands: places of its first operands, then of its second ones, shape (n, 2 WIDTH).
-        targets: place of its first result, shape (n,).
-        size: of the list, with room for a last step that is not full.
-        outputs: places of each output's numbers.
+        inputs: total size of the inputs.
+        constants: constants that follow the inputs.
+        operations: CasADi's numbers of the operations that occur.
+        kinds: index of each step's operation among these, shape (n,).
+        operands: indices of its first operands, then of its second ones, shape (n, 2 STEP_WIDTH).
+        targets: index of its first result, shape (n,).
+        size: size of the list, with room for a last step that is not full.
+        outputs: indices of each output's numbers.
     """
 
     inputs: int
@@ -263,10 +266,10 @@ class OperationSchedule:
 
     @classmethod
     def of(cls, tape: Tape) -> OperationSchedule:
-        """Put operations of one kind that are ready at the same time together, the longest way to the end first.
+        """Group operations of one kind that are ready at the same time, those with the longest path to the end first.
 
         Args:
-            tape: any.
+            tape: operations of a function.
         """
         entries = tape.entries
         users: list[list[int]] = [[] for _ in entries]
@@ -289,15 +292,15 @@ class OperationSchedule:
                     heapq.heappush(ready.setdefault(entries[user][0], []), (-ahead[user], user))
 
         starts = np.cumsum([0, *tape.inputs]).tolist()
-        place = [-1] * len(entries)
+        index_of = [-1] * len(entries)
         constants: list[float] = []
         for k, (operation, a, b) in enumerate(entries):
             if operation == INPUT:
-                place[k] = starts[int(a)] + b
+                index_of[k] = starts[int(a)] + b
             elif operation == CONSTANT:
-                place[k] = starts[-1] + len(constants)
+                index_of[k] = starts[-1] + len(constants)
                 constants.append(float(a))
-        harmless = starts[-1] + len(constants)
+        padding = starts[-1] + len(constants)
         constants += [SAFE_OPERAND, SAFE_ACOSH_OPERAND]
         for k, (operation, _, _) in enumerate(entries):
             if operation in (INPUT, CONSTANT):
@@ -307,12 +310,12 @@ class OperationSchedule:
         while any(ready.values()):
             kind = max((o for o in ready if ready[o]), key=lambda o: (min(len(ready[o]), STEP_WIDTH), -ready[o][0][0]))
             chosen = [heapq.heappop(ready[kind])[1] for _ in range(min(STEP_WIDTH, len(ready[kind])))]
-            # What lanes that are not used compute is overwritten by the next step.
-            spare = [harmless + (kind == ca.OP_ACOSH)] * (STEP_WIDTH - len(chosen))
-            first, second = ([place[int(entries[k][side])] for k in chosen] for side in (1, 2))
+            # The results of unused slots are overwritten by the next step.
+            spare = [padding + (kind == ca.OP_ACOSH)] * (STEP_WIDTH - len(chosen))
+            first, second = ([index_of[int(entries[k][side])] for k in chosen] for side in (1, 2))
             steps.append((kind, [*first, *spare, *second, *spare], end))
             for k in chosen:
-                place[k] = end
+                index_of[k] = end
                 end += 1
             for k in chosen:
                 known(k)
@@ -323,28 +326,30 @@ class OperationSchedule:
             np.array([operands for _, operands, _ in steps], dtype=np.int32).reshape(-1, 2 * STEP_WIDTH),
             np.array([target for _, _, target in steps], dtype=np.int32),
             end + STEP_WIDTH,
-            tuple(np.array([place[k] for k in output], dtype=np.int32) for output in tape.outputs),
+            tuple(np.array([index_of[k] for k in output], dtype=np.int32) for output in tape.outputs),
         )
 
 
 def translate(tape: Tape) -> Callable[..., tuple[Array, ...]]:
-    """A function of as many float64 arrays as the tape has inputs, each of shape (n,), that returns its outputs.
+    """Return a function of as many float64 arrays as the tape has inputs, shape (n,) each, that returns its outputs.
 
-    It is pure, can be differentiated both ways and as often as is wanted, batched and compiled.
+    It is pure, and can be differentiated in both modes and repeatedly, batched and compiled.
 
     Args:
-        tape: any.
+        tape: operations of a function.
 
     Raises:
-        BridgeError: for an operation that JAX has none for.
+        BridgeError: for an operation that JAX does not have.
     """
-    import jax.numpy as jnp  # late, for not everyone has it
+    import jax.numpy as jnp  # late: JAX is optional
     from jax import lax
 
     plan, known = OperationSchedule.of(guard_branches(tape)), jax_operations()
-    strange = [operation for operation in plan.operations if operation not in known]
-    if strange:
-        raise BridgeError(f"JAX has no operation for number {strange[0]} of CasADi, which the expressions hold")
+    unsupported = [operation for operation in plan.operations if operation not in known]
+    if unsupported:
+        raise BridgeError(
+            f"JAX cannot represent: operation number {unsupported[0]} of CasADi, which the expressions use"
+        )
     branches = [known[operation] for operation in plan.operations]
     room = plan.size - plan.inputs - len(plan.constants)
     tables = plan.kinds, plan.operands, plan.targets
@@ -359,6 +364,6 @@ def translate(tape: Tape) -> Callable[..., tuple[Array, ...]]:
         values = jnp.concatenate([*inputs, jnp.asarray(plan.constants), jnp.zeros(room)])
         if branches:
             values, _ = lax.scan(step, values, tuple(jnp.asarray(table) for table in tables))
-        return tuple(values[places] for places in plan.outputs)
+        return tuple(values[indices] for indices in plan.outputs)
 
     return function

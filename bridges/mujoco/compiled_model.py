@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def is_disabled(model: MjModel, flag: Flag) -> bool:
-    """Whether a model's options switch something off.
+    """Return True if a model's options disable a feature.
 
     Args:
-        model: MuJoCo's.
-        flag: MuJoCo's name of it.
+        model: the MjModel.
+        flag: MuJoCo's name of the feature.
     """
     return bool(model.opt.disableflags & disable_bit(flag))
 
 
 def actuator_is_enabled(model: MjModel, k: int) -> bool:
-    """Whether the group of an actuator is not disabled.
+    """Return True unless the group of an actuator is disabled.
 
     Args:
-        model: MuJoCo's.
-        k: number of the actuator.
+        model: the MjModel.
+        k: index of the actuator.
     """
     group = int(model.actuator_group[k])
     return not (0 <= group < 31 and disabled_groups(model) >> group & 1)
@@ -43,37 +43,37 @@ def actuator_is_enabled(model: MjModel, k: int) -> bool:
 Array = NDArray[np.float64]
 
 ROUNDING = 2.0**-50
-"""Entries of a rotation below this are zero: MuJoCo keeps rotations as quaternions."""
+"""Entries of a rotation below this are set to zero: MuJoCo stores rotations as quaternions."""
 _SHOWN = 300
 _HEAD = 65536
 
 
 def compile_model(source: MjModel | str | os.PathLike[str]) -> MjModel:
-    """The model as MuJoCo's own compiler understands it.
+    """Compile a model with MuJoCo.
 
     Args:
         source: a ``mujoco.MjModel``, MJCF text, or the path of a file.
 
     Raises:
-        BridgeError: if there is no such file, it is no MJCF, or MuJoCo refuses it, with its reason.
-        MissingPackageError: without MuJoCo.
+        BridgeError: if there is no such file, if it is not MJCF, or if MuJoCo refuses it, with MuJoCo's reason.
+        MissingPackageError: if MuJoCo is not installed.
     """
     mujoco = require_mujoco()
     if isinstance(source, mujoco.MjModel):
         return source  # type: ignore[no-any-return]
     if not isinstance(source, str | os.PathLike):
         raise BridgeError(
-            f"a mujoco.MjModel, MJCF text or the path of a file is needed, got {source!r}; an MjSpec makes a model by "
-            "compile()"
+            f"source must be a mujoco.MjModel, MJCF text or the path of a file, got {source!r}; of an MjSpec pass "
+            ".compile()"
         )
     file = os.fspath(source)
     is_text = file.lstrip().startswith("<")
     where = "the text" if is_text else file
     if not is_text and not Path(file).is_file():
-        raise BridgeError(f"{file}: there is no such file")
+        raise BridgeError(f"{file}: the file does not exist")
     try:
         _require_mjcf(where, file if is_text else Path(file).read_bytes()[:_HEAD].decode("utf-8", "replace"))
-        with without_warning_log(mujoco) as told, installed_callback(mujoco, None):
+        with without_warning_log(mujoco) as messages, installed_callback(mujoco, None):
             model = mujoco.MjModel.from_xml_string(file) if is_text else mujoco.MjModel.from_xml_path(file)
     except BridgeError:
         raise
@@ -82,21 +82,23 @@ def compile_model(source: MjModel | str | os.PathLike[str]) -> MjModel:
         if later := missing_feature(reason):
             reason = f"{later}; {reason}"
         raise BridgeError(f"{where}: MuJoCo cannot read this model: {reason}") from error
-    if told:
-        warnings.warn(f"{where}: MuJoCo warns: {'; '.join(' '.join(word.split()) for word in told)}", BridgeWarning, 3)
+    if messages:
+        warnings.warn(
+            f"{where}: MuJoCo warns: {'; '.join(' '.join(word.split()) for word in messages)}", BridgeWarning, 3
+        )
     return model  # type: ignore[no-any-return]
 
 
 def _require_mjcf(where: str, text: str) -> None:
     if "<robot" in text and "<mujoco" not in text.partition("<robot")[0]:
-        raise BridgeError(f"{where}: this is URDF, not MJCF: read it by erugin.robots.load_urdf")
+        raise BridgeError(f"{where}: this is URDF, not MJCF: load it with erugin.robots.load_urdf")
     if "<mujoco" not in text:
-        binary = "; a compiled model (.mjb) is read by mujoco.MjModel.from_binary_path" * ("\0" in text)
-        raise BridgeError(f"{where}: this is no MJCF, whose root is <mujoco>{binary}")
+        binary = "; load a compiled model (.mjb) with mujoco.MjModel.from_binary_path" * ("\0" in text)
+        raise BridgeError(f"{where}: this is not MJCF, which has the root <mujoco>{binary}")
 
 
 class PartNames:
-    """Names of the parts of a model; what has none is called by its kind and number.
+    """Names of the parts of a model; a part without a name is called by its kind and index.
 
     Attributes:
         model: the compiled model.
@@ -109,10 +111,10 @@ class PartNames:
     """
 
     def __init__(self, model: MjModel) -> None:
-        """Read them.
+        """Read the names.
 
         Args:
-            model: compiled.
+            model: the compiled model.
         """
         self.model = model
         self.bodies = _names(model.body, "body", model.nbody)
@@ -130,11 +132,11 @@ def _names(part: Callable[[int], Any], kind: str, count: int) -> list[str]:
     return [str(part(i).name) or f"{kind} {i}" for i in range(count)]
 
 
-def rotation(quaternion: Array) -> Array:
-    """Rotation of a quaternion (w, x, y, z), shape (3, 3); entries that are nothing but rounding are zero.
+def rotation_from_wxyz(quaternion: Array) -> Array:
+    """Return the rotation of a quaternion (w, x, y, z), shape (3, 3); entries at the level of rounding are zero.
 
     Args:
-        quaternion: shape (4,).
+        quaternion: quaternion, shape (4,).
     """
     w, x, y, z = np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
     R = np.array(

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MAX_SAMPLES = 10_000
-"""Samples at most."""
+"""Largest number of samples in a log."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedSample:
-    """The state at one time, and the parameters of the law then."""
+    """State and parameters of the law at one time."""
 
     t: float
     q: Array
@@ -49,19 +49,19 @@ class LoggedSample:
 
 
 class SampleLog:
-    """Samples at whole steps; those that an integrator only tries in between are left out or replaced."""
+    """Log of samples at whole steps; intermediate stages of an integrator are left out or replaced."""
 
     def __init__(self, model: MjModel) -> None:
-        """Nothing yet.
+        """Build an empty log.
 
         Args:
-            model: MuJoCo's, whose timestep may be changed: the samples begin anew then.
+            model: the MjModel; the log restarts when its timestep changes.
         """
         self._model, self._step, self._start = model, float(model.opt.timestep), 0.0
         self._samples: deque[LoggedSample] = deque(maxlen=MAX_SAMPLES)
 
     def add(self, t: float, q: Array, v: Array, p: Array | None = None) -> None:
-        """Take in a state, which replaces all that were later.
+        """Add a state, which replaces all later ones.
 
         Args:
             t: time [s].
@@ -90,14 +90,14 @@ class SampleLog:
         p: Mapping[str, float] | ArrayLike | None,
         controller_p: Array,
     ) -> SimulationError:
-        """The error to be raised, with the samples so far.
+        """Return the error to raise, with the samples so far.
 
         Args:
-            robot: whose coordinates these are.
-            controller: what drives it.
-            error: what was raised after the last sample.
+            robot: robot of the samples.
+            controller: the law.
+            error: exception after the last sample.
             p: the robot's parameters.
-            controller_p: the law's, shape (np,).
+            controller_p: the law's parameters, shape (np,).
         """
         samples = list(self._samples)
         memory, t0 = controller.memory, samples[0].t if samples else 0.0
@@ -113,7 +113,7 @@ class SampleLog:
         except Exception as raised:
             return recorder.fail(raised)
         finally:
-            # To tell of the samples they were gone through once more, which is not to change what it remembers.
+            # Recording the samples again must not change the law's memory.
             controller.memory = memory
         return recorder.fail(error)
 
@@ -122,18 +122,18 @@ Values = Mapping[str, float] | ArrayLike | None
 
 
 class ControlCallback:
-    """A law at the drives of one MuJoCo model.
+    """A law that drives one MuJoCo model.
 
-    ``mujoco.set_mjcb_control(drive)`` makes it MuJoCo's control callback, for a viewer or a loop of one's own;
-    :meth:`step` and :meth:`run` take the steps themselves, which a law with memory needs: it takes in one sample per
-    step, and the stages that MuJoCo's Runge–Kutta method tries in between change nothing.
+    ``mujoco.set_mjcb_control(drive)`` makes it MuJoCo's control callback, for a viewer or a custom loop; :meth:`step`
+    and :meth:`run` take the steps themselves, which a law with memory requires: its memory advances once per step, not
+    in the stages of MuJoCo's Runge–Kutta method.
 
     Attributes:
-        model: MuJoCo's.
-        controller: the law; None where nothing acts.
-        memory: what it remembers here, apart from all else that it drives; None without a law.
-        joints: where the robot's coordinates are.
-        p: the law's parameters at present, shape (np,), those of obstacles among them; may be written.
+        model: the MjModel.
+        controller: the law, or None.
+        memory: memory of the law for this model; None without a law.
+        joints: joints of the robot in the model.
+        p: the law's current parameters, shape (np,), including those of obstacles; may be changed.
     """
 
     def __init__(
@@ -147,16 +147,16 @@ class ControlCallback:
         obstacles: Mapping[str, str | Obstacle] | None = None,
         apply: Apply = "auto",
     ) -> None:
-        """Join them; :func:`~erugin.bridges.mujoco.drive` looks at the model first.
+        """Connect law and model; :func:`~erugin.bridges.mujoco.drive` also compares them.
 
         Args:
-            robot: in the model.
-            controller: what drives it, or None.
-            joints: of the robot in the model.
+            robot: robot in the model.
+            controller: the law, or None.
+            joints: joints of the robot in the model.
             p: the robot's parameters: nominal, overridden by name, or the whole vector.
             controller_p: the law's parameters, likewise.
-            obstacles: name of an obstacle in the law → body, or an Obstacle.
-            apply: where outputs go.
+            obstacles: name of an obstacle in the law → name of a body, or an Obstacle.
+            apply: how outputs are applied: ``"auto"``, ``"ctrl"`` or ``"qfrc_applied"``.
         """
         self._mujoco: ModuleType = require_mujoco()
         self.model, self.controller, self.joints = joints.model, controller, joints
@@ -165,13 +165,13 @@ class ControlCallback:
         self._p = parameters.values(controller_p)
         self._remembers = controller is not None and has_memory(controller, self._p)
         self.memory = None if controller is None else ControllerMemory(controller)
-        self._act: LawEvaluator | None = None
-        self._outlet: OutputWriter | None = None
+        self._evaluate: LawEvaluator | None = None
+        self._writer: OutputWriter | None = None
         if controller is not None:
-            self._act, self._p = build_evaluator(controller, self.p)
-            self._outlet = build_output_writer(robot, joints, controller.applies_force, self._numbers, apply)
-        self._eyes = ObstacleTracker(self._mujoco, self.model, parameters, obstacles or {}, self.p)
-        self._read, self._watch, self._log = (
+            self._evaluate, self._p = build_evaluator(controller, self.p)
+            self._writer = build_output_writer(robot, joints, controller.applies_force, self._numbers, apply)
+        self._obstacles = ObstacleTracker(self._mujoco, self.model, parameters, obstacles or {}, self.p)
+        self._read, self._warnings, self._log = (
             joints.reader(),
             WarningMonitor(self._mujoco, self.model),
             SampleLog(self.model),
@@ -182,58 +182,58 @@ class ControlCallback:
         self._ready: Array | None = None
         self._data: MjData | None = None
         self._time = 0.0
-        self._known: tuple[object, Array] | None = None
+        self._last_recorded: tuple[object, Array] | None = None
 
     @property
     def p(self) -> Array:
-        """Parameters; what is written into them acts from then on."""
+        """Parameters of the law; changes take effect at once."""
         return self._p
 
     @p.setter
     def p(self, values: ArrayLike) -> None:
-        # What asks the law holds this array.
+        # The evaluator of the law holds this array: change it in place.
         self._p[:] = vector("p", values, len(self._p))
 
     def __call__(self, model: MjModel, data: MjData) -> None:
-        """What MuJoCo calls between its velocities and its forces.
+        """Apply the law; MuJoCo calls this between its velocities and its forces.
 
         Args:
-            model: that of this drive.
-            data: MuJoCo's.
+            model: the MjModel of this drive.
+            data: the MjData.
 
         Raises:
             BridgeError: for another model, or a law with memory.
-            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached. It passes
-                through ``mj_step`` to whoever called that.
+            SimulationError: if the law or MuJoCo's motion fails; the samples so far are attached. It propagates through
+                ``mj_step`` to the caller.
         """
         if model is not self.model:
-            raise BridgeError("this drive was made for another MjModel: make one for each by drive(controller, model)")
-        if self.controller is None or self._act is None or self._outlet is None:
+            raise BridgeError("this drive is for another MjModel: build one for each by drive(controller, model)")
+        if self.controller is None or self._evaluate is None or self._writer is None:
             return
         if self._remembers:
             raise BridgeError(
-                f"{type(self.controller).__name__} has a memory, and MuJoCo does not tell its callback which call "
-                "begins a step: take the steps by drive.step(data) or drive.run(data, duration)"
+                f"{type(self.controller).__name__} has a memory, but MuJoCo's callback does not know which call "
+                "starts a step: take the steps by drive.step(data) or drive.run(data, duration)"
             )
         try:
             if data is not self._data:
                 self._begin(data)
-            self._watch.check(data)
-            if self._eyes:
-                self._eyes.look(data)
+            self._warnings.check(data)
+            if self._obstacles:
+                self._obstacles.read_stage(data)
             q, v = self._read(data)
-            self._log.add(data.time, q, v, self.p if self._eyes else None)
-            self._outlet.write(data, q, v, self._act(data.time, q, v))
+            self._log.add(data.time, q, v, self.p if self._obstacles else None)
+            self._writer.write(data, q, v, self._evaluate(data.time, q, v))
         except Exception as error:
             raise self._failure(error) from error
 
     def place(self, data: MjData, q: ArrayLike, v: ArrayLike) -> None:
-        """Put the robot into a state; what else is in the model stays where it is.
+        """Put the robot into a state; the rest of the model is unchanged.
 
         Args:
-            data: MuJoCo's.
-            q: our coordinates, shape (nq,).
-            v: our velocities, shape (nv,).
+            data: the MjData.
+            q: coordinates of the robot, shape (nq,).
+            v: velocities of the robot, shape (nv,).
 
         Raises:
             ShapeError: for a wrong shape, or numbers that are not finite.
@@ -242,24 +242,24 @@ class ControlCallback:
         self.joints.place(data, *self.joints.states.to_model(vector("q", q, c.nq), vector("v", v, c.nv)))
 
     def state(self, data: MjData) -> tuple[Array, Array]:
-        """Our coordinates, shape (nq,), and velocities, shape (nv,), of the robot.
+        """Return the coordinates, shape (nq,), and velocities, shape (nv,), of the robot.
 
         Args:
-            data: MuJoCo's.
+            data: the MjData.
         """
         return self.joints.states.from_model(data.qpos, data.qvel)
 
     def step(self, data: MjData) -> None:
-        """One step of MuJoCo under the law: the law takes in the state, and acts at all stages of the step.
+        """Take one step of MuJoCo under the law, whose memory advances once and which acts at all stages of the step.
 
-        With other data, or at an earlier time, another motion begins, and the law forgets what it remembers.
+        With other data, or at an earlier time, a new motion starts, and the law's memory is reset.
 
         Args:
-            data: MuJoCo's.
+            data: the MjData.
 
         Raises:
-            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached, and ``data``
-                and the law's memory are what they were before the step.
+            SimulationError: if the law or MuJoCo's motion fails; the samples so far are attached, and ``data`` and the
+                law's memory are restored to their values before the step.
         """
         controller = self.controller
         is_new = data is not self._data or data.time < self._time - 1e-6 * self.model.opt.timestep
@@ -271,32 +271,31 @@ class ControlCallback:
             memory = None if controller is None else controller.memory
             try:
                 q, v = self._sample(data)
-                self._log.add(data.time, q, v, self.p if self._eyes else None)
+                self._log.add(data.time, q, v, self.p if self._obstacles else None)
                 if controller is not None and self._remembers and not self._is_known(memory, data.time, q, v):
                     controller.advance(float(data.time), q, v, self.p)
-                self._take(data)
-                self._time, self._known = float(data.time), None
+                self._take_step(data)
+                self._time, self._last_recorded = float(data.time), None
             except BaseException as error:
                 if controller is not None and self._remembers:
                     controller.memory = memory
                 raise self._failure(error) from error
 
     def run(self, data: MjData, duration: float) -> Trajectory:
-        """Steps of MuJoCo under the law, recorded as :func:`erugin.scenarios.simulate` does.
+        """Take steps of MuJoCo under the law, recorded as by :func:`erugin.scenarios.simulate`.
 
-        Another motion begins: the law forgets what it remembers, and remembers all samples at the end, from which
-        :meth:`step` goes on.
+        A new motion starts and the law's memory is reset; afterwards :meth:`step` continues with the memory of the run.
 
         Args:
-            data: MuJoCo's, with the state at the start and its time.
-            duration: [s]; whole steps are taken, so that the last may end behind it.
+            data: the MjData with the initial state and time.
+            duration: duration [s]; only whole steps are taken, so the last may end after it.
 
         Returns:
-            The samples; ``controller_p`` holds what the law saw last, and ``notes`` say so if it saw otherwise at the
-            start.
+            The trajectory; ``controller_p`` has the last parameters of obstacles, and ``notes`` report their changes
+            since the start.
 
         Raises:
-            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached.
+            SimulationError: if the law or MuJoCo's motion fails; the samples so far are attached.
             SimulationInterrupted: on Ctrl-C, likewise.
         """
         self._begin(data)
@@ -318,12 +317,12 @@ class ControlCallback:
                     if k:
                         q, v = self._sample(data)
                     try:
-                        if self._eyes:
+                        if self._obstacles:
                             recorder.observed(self.p)
                         output = recorder.tick(q, v)
-                        self._ready = None if self._act is None else output
+                        self._ready = None if self._evaluate is None else output
                         if k < steps:
-                            self._take(data)
+                            self._take_step(data)
                     except SimulationError:
                         raise
                     except Exception as error:
@@ -332,58 +331,58 @@ class ControlCallback:
                 raise SimulationInterrupted(recorder.trajectory("interrupted")) from interrupt
             finally:
                 self._ready = None
-        self._time, self._known = float(data.time), (self.memory and self.memory.value, np.concatenate([q, v]))
+        self._time, self._last_recorded = float(data.time), (self.memory and self.memory.value, np.concatenate([q, v]))
         motion = recorder.trajectory()
-        said = self._eyes.saw(started)
-        return dataclasses.replace(motion, notes=(*motion.notes, (float(motion.t[-1]), said))) if said else motion
+        report = self._obstacles.change_report(started)
+        return dataclasses.replace(motion, notes=(*motion.notes, (float(motion.t[-1]), report))) if report else motion
 
     def _begin(self, data: MjData) -> None:
-        """Another motion: what was seen and counted belongs to the one before."""
+        """Start a new motion: forget samples and warnings."""
         if not is_data_of(data, self.model):
-            raise BridgeError("the MjData is of another MjModel than this drive: make it by mujoco.MjData(drive.model)")
+            raise BridgeError("the MjData is of another MjModel than this drive: use mujoco.MjData(drive.model)")
         self._data, self._log = data, SampleLog(self.model)
-        self._time, self._known = float(data.time), None
-        self._watch.forget()
+        self._time, self._last_recorded = float(data.time), None
+        self._warnings.clear()
 
     def _is_known(self, memory: object, t: float, q: Array, v: Array) -> bool:
-        """Whether the law has taken in this sample already, as the last one of a run."""
-        known, here = self._known, np.concatenate([q, v])
-        return known is not None and known[0] is memory and t == self._time and np.array_equal(known[1], here)
+        """Return True if the law's memory already includes this sample, as the last one of a run."""
+        known, current = self._last_recorded, np.concatenate([q, v])
+        return known is not None and known[0] is memory and t == self._time and np.array_equal(known[1], current)
 
     def _sample(self, data: MjData) -> tuple[Array, Array]:
-        if self._eyes:
-            self._eyes.read_sample(data)
+        if self._obstacles:
+            self._obstacles.read_sample(data)
         return self._read(data)
 
-    def _take(self, data: MjData) -> None:
-        """One step; what is raised in it leaves the data as it was before."""
+    def _take_step(self, data: MjData) -> None:
+        """Take one step; after an exception the data are restored."""
         mujoco, model = self._mujoco, self.model
         mujoco.mj_getState(model, data, self._saved, self._whole)
         self._raised = None
-        self._watch.begin(data)
+        self._warnings.begin(data)
         try:
             mujoco.mj_step(model, data)
             if self._raised is not None:
                 raise self._raised
-            self._watch.check(data)
+            self._warnings.check(data)
         except BaseException:
             mujoco.mj_setState(model, data, self._saved, self._whole)
             raise
 
     def _stage(self, model: MjModel, data: MjData) -> None:
-        """The callback inside :meth:`step` and :meth:`run`: what is raised waits until MuJoCo is through its step."""
-        if model is not self.model or self._raised is not None or self._act is None or self._outlet is None:
+        """Apply the law in :meth:`step` and :meth:`run`; an exception is raised only after MuJoCo's step."""
+        if model is not self.model or self._raised is not None or self._evaluate is None or self._writer is None:
             return
         ready, self._ready = self._ready, None
         try:
-            if self._eyes and ready is None:
-                self._eyes.look(data)
+            if self._obstacles and ready is None:
+                self._obstacles.read_stage(data)
             q, v = self._read(data)
-            # What was recorded at the sample is what acts there.
-            self._outlet.write(data, q, v, self._act(data.time, q, v) if ready is None else ready)
+            # At a sample the recorded output is applied.
+            self._writer.write(data, q, v, self._evaluate(data.time, q, v) if ready is None else ready)
         except BaseException as error:
             self._raised = error
-            self._outlet.clear(data)
+            self._writer.clear(data)
 
     def _failure(self, error: BaseException) -> BaseException:
         if self.controller is None or isinstance(error, BridgeError) or not isinstance(error, Exception):
@@ -392,7 +391,7 @@ class ControlCallback:
 
 
 TOLERANCE = 1e-6
-"""Relative difference of M and h that files with six digits may have."""
+"""Relative tolerance of M and h, for files with six digits."""
 
 
 def drive(
@@ -405,40 +404,41 @@ def drive(
     apply: Apply = "auto",
     tolerance: float | None = TOLERANCE,
 ) -> ControlCallback:
-    """A law in a MuJoCo model of its robot, joints matched by name.
+    """Build the control callback of a law for a MuJoCo model of its robot; joints are matched by name.
 
     Args:
         controller: the law.
-        model: MuJoCo's.
-        names: name here → name there, for joints whose names differ.
+        model: the MjModel.
+        names: name in the robot → name in the model, for joints whose names differ.
         p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
         obstacles: name of an obstacle in the law, such as ``"disc"`` for ``disc.x`` → name of a body, or an
-            :class:`Obstacle`: its place and velocity become the law's parameters whenever the law is asked.
-        apply: ``"ctrl"``: through the model's motors, gears taken into account; ``"qfrc_applied"``: as generalized
-            forces; ``"auto"``: inputs through motors, ideal forces R as they are.
-        tolerance: relative difference of M and h that is let pass; None to drive a model that is not the law's on
-            purpose.
+            :class:`Obstacle`: its position and velocity become the law's parameters whenever the law is evaluated.
+        apply: ``"ctrl"`` for the model's motors, gears included; ``"qfrc_applied"`` for generalized forces; ``"auto"``
+            for motors if the law outputs inputs u, generalized forces if it outputs R.
+        tolerance: relative tolerance of M and h in the comparison; None for a model that is intentionally another
+            robot.
 
     Returns:
-        What MuJoCo can call, and what takes steps.
+        The callback for MuJoCo, which can also take steps itself.
 
     Raises:
-        BridgeError: if joints do not match by name and kind, the model is not the same robot, motors are missing or
-            are no motors, or an obstacle is not there.
-        MissingPackageError: without MuJoCo.
+        BridgeError: if joints do not match by name and kind, if the model is not the same robot, if motors are missing
+            or other actuators act on the robot, or if an obstacle does not exist.
+        MissingPackageError: if MuJoCo is not installed.
 
     Warns:
-        BridgeWarning: of a model whose constraints MuJoCo 4.0.0 solves wrongly.
+        BridgeWarning: if MuJoCo 4.0.0 solves the model's constraints wrongly.
     """
     mujoco = require_mujoco()
     if not isinstance(controller, Controller):
         raise ModelError(
-            f"a Controller is needed, got {type(controller).__name__}; for a program that is ProgramController(program)"
+            f"controller must be a Controller, got {type(controller).__name__}; of a program pass "
+            "ProgramController(program)"
         )
     if not isinstance(model, mujoco.MjModel):
         raise BridgeError(
-            f"a mujoco.MjModel is needed, got {type(model).__name__}; MjModel.from_xml_path(…) makes one, or the "
-            "compile() of an MjSpec"
+            f"model must be a mujoco.MjModel, got {type(model).__name__}; use MjModel.from_xml_path(…), or .compile() "
+            "of an MjSpec"
         )
     robot, controller_p = controller.robot, controller.parameters.values(p)
     own = model_parameters(controller, controller_p)
@@ -447,8 +447,8 @@ def drive(
     joints = JointMap.of(robot, model, names)
     if has_newton_bug(model):
         warnings.warn(
-            f"MuJoCo {WRONG_HESSIAN} solves the constraints of this model wrongly: its sparse Newton solver has wrong "
-            "factors, which 4.0.1 mends. Set model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE, or upgrade MuJoCo",
+            f"MuJoCo {WRONG_HESSIAN} solves the constraints of this model wrongly, due to a bug in its sparse Newton "
+            "solver that 4.0.1 fixes. Set model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE, or upgrade MuJoCo",
             BridgeWarning,
             stacklevel=2,
         )

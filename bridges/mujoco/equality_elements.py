@@ -17,20 +17,20 @@ from .worldbody import BodyWriter, MjcfElement
 Array = NDArray[np.float64]
 
 FOLLOWER_INERTIA_RATIO = 1e5
-"""Inertia against the motion of a follower beside its leader, as a multiple of its mass.
+"""Inertia of the relative motion between a follower and its leader, as a multiple of the follower's mass.
 
-It has no part in the motion that the two have together, keeps the mass matrix of the model regular where a length alone
-moves nothing, and makes the soft constraint as many times harder.
+It does not affect their common motion, keeps the mass matrix regular where a length alone moves no mass, and makes the
+soft constraint harder by this factor.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class EqualityElements:
-    """What natural constraints and followers become.
+    """MJCF elements of natural constraints and followers.
 
     Attributes:
-        elements: of ``<equality>``.
-        tendons: fixed tendons whose length is held.
+        elements: elements of ``<equality>``.
+        tendons: fixed tendons whose length is constrained.
     """
 
     elements: tuple[MjcfElement, ...]
@@ -44,14 +44,14 @@ def build_equalities(
     solref: Array,
     solimp: Array,
 ) -> EqualityElements:
-    """Pins as ``connect`` of two sites, couplings of one or two joints as ``joint``, of more as ``tendon``.
+    """Build pins as ``connect`` of two sites, couplings of one or two joints as ``joint``, of more as ``tendon``.
 
-    A MuJoCo that does not connect sites, or not well, gets a ``weld`` without torque, which holds the same.
+    A MuJoCo that does not connect sites, or not correctly, gets an equivalent ``weld`` without torque.
 
     Args:
         tree: the bodies.
-        closed: what holds them.
-        writer: which has written them.
+        closed: their natural constraints.
+        writer: writer that has written the bodies.
         solref: time constant [s] and damping ratio, shape (2,).
         solimp: impedance, shape (5,).
     """
@@ -72,7 +72,7 @@ def build_equalities(
     for follower, leader, ratio, mass in writer.followers:
         gap = writer.starts[follower] - ratio * writer.starts[leader]
         label = f"{follower} follows {leader}"
-        # MuJoCo counts both from where the model is set up.
+        # In MuJoCo both are relative to the reference pose.
         polynomial = np.array([-gap, ratio, 0.0, 0.0, 0.0])
         elements.append(MjcfElement("joint", name=label, joint1=follower, joint2=leader, polycoef=polynomial, **soft))
         tendon = MjcfElement("fixed", name=label, armature=FOLLOWER_INERTIA_RATIO * mass)
@@ -85,25 +85,25 @@ def build_equalities(
 def _coupling_elements(
     coupling: JointCoupling, writer: BodyWriter, tendons: list[MjcfElement], soft: dict[str, Array]
 ) -> MjcfElement:
-    shares = {writer.joints[i]: c for i, c in coupling.coefficients.items()}
-    start = sum(c * writer.starts[name] for name, c in shares.items()) + coupling.constant
-    if len(shares) > 2:
+    coefficients = {writer.joints[i]: c for i, c in coupling.coefficients.items()}
+    start = sum(c * writer.starts[name] for name, c in coefficients.items()) + coupling.constant
+    if len(coefficients) > 2:
         label = f"held by {coupling.name}"
         tendon = MjcfElement("fixed", name=label)
-        for name, c in shares.items():
+        for name, c in coefficients.items():
             tendon.add("joint", joint=name, coef=c)
         tendons.append(tendon)
         polynomial = np.array([-start, 0.0, 0.0, 0.0, 0.0])
         return MjcfElement("tendon", name=coupling.name, tendon1=label, polycoef=polynomial, **soft)
-    # The one that moves least is told by the other.
-    (first, c), *rest = sorted(shares.items(), key=lambda item: -abs(item[1]))
+    # The joint that moves least is a function of the other.
+    (first, c), *rest = sorted(coefficients.items(), key=lambda item: -abs(item[1]))
     polynomial = np.array([-start / c, -rest[0][1] / c if rest else 0.0, 0.0, 0.0, 0.0])
     second = {"joint2": rest[0][0]} if rest else {}
     return MjcfElement("joint", name=coupling.name, joint1=first, **second, polycoef=polynomial, **soft)
 
 
 def _weld_without_torque(pin: PointConstraint, writer: BodyWriter, soft: dict[str, Array]) -> MjcfElement:
-    """A ``weld`` without torque: a ``connect`` of bodies has its second point from where the model is set up."""
+    """Build a ``weld`` without torque: a ``connect`` of bodies takes its second point from the reference pose."""
     (first, place), (second, other) = (pin.first, pin.point), (pin.second, pin.other)
     if not first:
         (first, place), (second, other) = (second, other), (first, place)
@@ -113,35 +113,34 @@ def _weld_without_torque(pin: PointConstraint, writer: BodyWriter, soft: dict[st
 
 
 def softness_warnings(closed: JointConstraints, writer: BodyWriter) -> list[str]:
-    """Sentences on what the MuJoCo that is installed holds more softly than a current one.
+    """Return sentences on constraints that are softer in the installed MuJoCo than in a current one.
 
     Args:
-        closed: what holds the bodies.
-        writer: which has written them.
+        closed: natural constraints of the bodies.
+        writer: writer that has written the bodies.
     """
-    told: list[str] = []
+    sentences: list[str] = []
     if closed.pins and CENTRIPETAL_CONNECT.missing:
         pins = ", ".join(pin.name for pin in closed.pins)
-        told.append(
-            f"{CENTRIPETAL_CONNECT.missing}: in motion what holds {pins} opens further, by hundreds of times and "
-            "more, with "
-            "the square of the speed and of the time constant in solref"
+        sentences.append(
+            f"{CENTRIPETAL_CONNECT.missing}: in motion {pins} open hundreds of times wider or more, in proportion to "
+            "the squares of the speed and of the time constant in solref"
         )
-    shares = [(coupling.name, "1e-3") for coupling in closed.couplings]
-    shares += [(follower, "1e-5") for follower, *_ in writer.followers]
-    if shares and DIAGEXACT.missing:
-        ways = "; ".join(f"{name} by about {share} of an acceleration" for name, share in shares)
-        told.append(f"{DIAGEXACT.missing}, without which couplings give way: {ways}")
-    return told
+    softness = [(coupling.name, "1e-3") for coupling in closed.couplings]
+    softness += [(follower, "1e-5") for follower, *_ in writer.followers]
+    if softness and DIAGEXACT.missing:
+        errors = "; ".join(f"{name} by about {share} of an acceleration" for name, share in softness)
+        sentences.append(f"{DIAGEXACT.missing}, without which couplings yield: {errors}")
+    return sentences
 
 
 def multi_joint_tendons(forces: PassiveElements, writer: BodyWriter, ignored: Collection[str]) -> list[MjcfElement]:
-    """Springs, dampers and rotors on several joints as fixed tendons.
+    """Build springs, dampers and rotors on several joints as fixed tendons.
 
     Args:
-        forces: of the joints.
-        writer: which has written them.
-        ignored: rotors that are left out, by name.
+        forces: passive forces of the joints.
+        writer: writer that has written the bodies.
+        ignored: names of rotors to leave out.
     """
     found: list[MjcfElement] = []
     for kind, elements in (("stiffness", forces.springs), ("damping", forces.dampers), ("armature", forces.rotors)):
@@ -159,14 +158,14 @@ def multi_joint_tendons(forces: PassiveElements, writer: BodyWriter, ignored: Co
 
 
 def unsupported_rotors(tree: BodyTree, forces: PassiveElements) -> dict[str, str]:
-    """Rotors without a counterpart, by name.
+    """Return the rotors that MuJoCo cannot represent, by name.
 
     MuJoCo's sparse mass matrix has no entries for joints of different branches, and not all versions have rotors of
     several joints.
 
     Args:
         tree: the bodies.
-        forces: of the joints.
+        forces: passive forces of the joints.
     """
     owner = {i: k for k, solid in enumerate(tree.solids) for i in range(solid.at_v, solid.at_v + len(solid.names))}
     names = {i: name for solid in tree.solids for i, name in enumerate(solid.names, solid.at_v)}
@@ -187,7 +186,7 @@ def _rotor(joints: Sequence[str]) -> str:
 
 
 def _ancestors(tree: BodyTree, k: int) -> set[int]:
-    """A solid and those that carry it."""
+    """Return a solid and its ancestors."""
     found: set[int] = set()
     while k >= 0:
         found.add(k)

@@ -1,4 +1,4 @@
-"""Evaluation of a control law at one state, by the fastest way that the controller offers."""
+"""Evaluation of a control law at one state, in the fastest way that the controller offers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...symbolic.errors import NotFiniteError, SingularProgramError
 
 Array = NDArray[np.float64]
 LawEvaluator = Callable[[float, Array, Array], Array]
-"""(t, q, v) → output; the array may be used again by the next call."""
+"""(t, q, v) → output; the next call may reuse the array."""
 
 
 def build_evaluator(controller: Controller, p: Array) -> tuple[LawEvaluator, Array]:
-    """A function that asks a law, and its parameters, which may be written in place.
+    """Build a function that evaluates a law, and the array of its parameters, which may be changed in place.
 
     Args:
         controller: the law.
@@ -31,7 +31,7 @@ def build_evaluator(controller: Controller, p: Array) -> tuple[LawEvaluator, Arr
 
 
 def _bound(controller: Controller, p: Array) -> tuple[LawEvaluator, Array]:
-    """The tick of a symbolic law on arrays that stay where they are."""
+    """Return the tick of a symbolic law on fixed arrays."""
     tick, rows = BufferedTick.of(controller, p), controller.rows
     t_, q_, v_, evaluate, output = tick.t, tick.q, tick.v, tick.evaluate, tick.output
 
@@ -49,7 +49,7 @@ def _bound(controller: Controller, p: Array) -> tuple[LawEvaluator, Array]:
 
 
 def _called(controller: Controller, p: Array) -> LawEvaluator:
-    """The law's own ``control``."""
+    """Return a function that calls the law's ``control``."""
     c = controller.robot.coordinates
     size = c.nv if controller.applies_force else controller.robot.u.numel()
 

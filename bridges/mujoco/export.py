@@ -33,37 +33,38 @@ CONSTANT_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MotorElements:
-    """What the inputs become.
+    """MJCF elements of the robot's inputs.
 
     Attributes:
-        motors: one for each input, in order, but for those that are lost.
-        tendons: that motors pull.
-        lost: why an input has no counterpart, by name.
-        told: what else is left out.
+        motors: one for each supported input, in order.
+        tendons: tendons that motors pull.
+        unsupported: why an input cannot be represented, by name.
+        omitted: descriptions of what else is left out.
     """
 
     motors: tuple[MjcfElement, ...]
     tendons: tuple[MjcfElement, ...]
-    lost: Mapping[str, str]
-    told: tuple[str, ...]
+    unsupported: Mapping[str, str]
+    omitted: tuple[str, ...]
 
 
 def build_motors(robot: Robot, tree: BodyTree, writer: BodyWriter, *, limits: bool) -> MotorElements:
-    """A motor for each input u_j, whose generalized force is the column j of B.
+    """Build a motor for each input u_j, whose generalized force is the column j of B.
 
-    Between bodies the force is S⁻ᵀ B u. A column with one entry is a motor with that gear, one with several a motor on
-    a tendon whose length is the sum of the joints' coordinates with these shares.
+    In relative coordinates the force is S⁻ᵀ B u. A column with one entry becomes a motor with that gear; a column with
+    several becomes a motor on a tendon whose length is the linear combination of the joints' coordinates with these
+    coefficients.
 
     Args:
-        robot: with the inputs.
+        robot: robot with the inputs.
         tree: its bodies.
-        writer: which has written them.
-        limits: whether the greatest inputs are written.
+        writer: writer that has written them.
+        limits: True to write the bounds of inputs.
     """
     motors: list[MjcfElement] = []
     tendons: list[MjcfElement] = []
-    lost: dict[str, str] = {}
-    told: list[str] = []
+    unsupported: dict[str, str] = {}
+    omitted: list[str] = []
     sites: dict[str, str] = {}
     owner: dict[int, TreeBody] = {}
     for solid in tree.solids:
@@ -72,41 +73,41 @@ def build_motors(robot: Robot, tree: BodyTree, writer: BodyWriter, *, limits: bo
     columns = _constant_columns(robot, tree)
     for j, name in enumerate(robot.input_names):
         if (own := columns[j]) is None:
-            lost[name] = f"input {name!r}: the force that it makes depends on the state"
+            unsupported[name] = f"input {name!r}: its effect on the force depends on the state"
             continue
         column = np.asarray(np.linalg.solve(tree.relative_angles.T, own), dtype=np.float64)
         column[np.abs(column) < CONSTANT_TOLERANCE * np.abs(column).max()] = 0.0
-        felt = [int(i) for i in np.flatnonzero(column)]
+        driven = [int(i) for i in np.flatnonzero(column)]
         effort = robot.limits.effort[j] if limits else np.inf
         if effort == 0.0:
-            told.append(f"the bound of input {name!r}, which is zero")
+            omitted.append(f"the bound of input {name!r}, which is zero")
             effort = np.inf
         bound: dict[str, Value] = {"ctrllimited": "true", "ctrlrange": (-effort, effort)} if np.isfinite(effort) else {}
-        floating = {owner[i].name for i in felt if owner[i].kind == "free"}
-        if floating and (len({owner[i].name for i in felt}) > 1):
-            lost[name] = f"input {name!r}: it acts on a body that floats and on joints at once"
+        floating = {owner[i].name for i in driven if owner[i].kind == "free"}
+        if floating and (len({owner[i].name for i in driven}) > 1):
+            unsupported[name] = f"input {name!r}: it acts on both a floating body and joints"
         elif floating:
-            solid = owner[felt[0]]
+            solid = owner[driven[0]]
             if solid.name not in sites:
                 sites[solid.name] = writer.site(f"origin of {solid.name}", solid.name, np.zeros(3))
             gear = column[solid.at_v : solid.at_v + 6]
             motors.append(MjcfElement("motor", name=name, site=sites[solid.name], gear=gear, **bound))
-        elif len(felt) == 1:
-            joint = writer.joints[felt[0]]
-            motors.append(MjcfElement("motor", name=name, joint=joint, gear=column[felt[0]], **bound))
-        elif felt:
+        elif len(driven) == 1:
+            joint = writer.joints[driven[0]]
+            motors.append(MjcfElement("motor", name=name, joint=joint, gear=column[driven[0]], **bound))
+        elif driven:
             tendon = MjcfElement("fixed", name=f"drive {name}")
-            for i in felt:
+            for i in driven:
                 tendon.add("joint", joint=writer.joints[i], coef=column[i])
             tendons.append(tendon)
             motors.append(MjcfElement("motor", name=name, tendon=f"drive {name}", **bound))
         else:
-            lost[name] = f"input {name!r}: it makes no force"
-    return MotorElements(tuple(motors), tuple(tendons), lost, tuple(told))
+            unsupported[name] = f"input {name!r}: it has no effect"
+    return MotorElements(tuple(motors), tuple(tendons), unsupported, tuple(omitted))
 
 
 def _constant_columns(robot: Robot, tree: BodyTree) -> list[Array | None]:
-    """Columns of B, each of shape (nv,); None for one that is not the same in every state."""
+    """Return the columns of B, shape (nv,) each; None for a column that depends on the state."""
     c, B = robot.coordinates, robot.input_matrix
     if not robot.u.numel():
         return []
@@ -125,33 +126,33 @@ def _constant_columns(robot: Robot, tree: BodyTree) -> list[Array | None]:
 
 
 LENGTH = 1.0
-"""Of a telescopic link whose length at rest is not known [m]."""
+"""Length of a telescopic link whose rest length is not known [m]."""
 
 
 def reference_coordinates(robot: Robot, tree: BodyTree, forces: PassiveElements) -> Array:
-    """Coordinates at which a model is set up, shape (nq,): neutral, with telescopic links as long as at rest.
+    """Return the reference coordinates of a model, shape (nq,): zero, with telescopic links at their rest length.
 
     Args:
-        robot: made of a tree.
+        robot: robot with a tree of bodies.
         tree: its bodies.
-        forces: of its joints.
+        forces: passive forces of its joints.
     """
     q = np.zeros(robot.coordinates.nq)
     for solid in tree.solids:
         if solid.kind == "free":
             q[solid.at_q + 6] = 1.0
         elif solid.proportional_bodies and solid.kind == "slide":
-            # Of no length its inertia about the joint before would vanish.
+            # At zero length its inertia about the previous joint would vanish.
             rest = next((spring.rest for spring in forces.springs if set(spring.coefficients) == {solid.at_v}), 0.0)
             q[solid.at_q] = rest if rest > 0.0 else LENGTH
     return q
 
 
 def require_quaternions(robot: Robot, tree: BodyTree, q0: Array) -> None:
-    """Raise BridgeError for a body that floats with a quaternion that is none.
+    """Raise BridgeError for a floating body whose quaternion is not close to unit length.
 
     Args:
-        robot: made of a tree.
+        robot: robot with a tree of bodies.
         tree: its bodies.
         q0: coordinates, shape (nq,).
     """
@@ -181,42 +182,41 @@ def export(
     limits: bool = True,
     ignore: Sequence[str] = (),
 ) -> str:
-    """MJCF text of a robot: a tree of bodies, its drives, springs, dampers, limits and closed loops.
+    """Export a robot to MJCF text: a tree of bodies with motors, springs, dampers, limits and closed loops.
 
-    Joints, bodies, drives and sites have the names that they have here; a joint is called like its coordinate, a body
-    like the joint that moves it. Coordinates are the same, except that angles which are measured from the world's axes
-    become angles between bodies, and floating joints have MuJoCo's order: :class:`~erugin.bridges.mujoco.JointMap`
-    tells. A body that a share of a length carries (telescopic links) gets a slide of its own, which follows the length
-    by ``equality/joint``.
+    Joints, bodies, motors and sites keep their names; a joint has the name of its coordinate, a body that of the joint
+    that moves it. Coordinates are the same, except that angles from the world's axes become angles between bodies, and
+    floating joints have MuJoCo's order: :class:`~erugin.bridges.mujoco.JointMap` converts. A body that moves by a
+    fraction of a length (telescopic links) gets a separate slide, which follows the length by ``equality/joint``.
 
-    Natural constraints become ``equality/connect``, ``joint`` and ``tendon``. MuJoCo holds them softly: accelerations
-    of a closed loop differ from those of a rigid one by about 1 − ``solimp[0]``, relative to the largest.
+    Natural constraints become ``equality/connect``, ``joint`` and ``tendon``. They are soft in MuJoCo: accelerations of
+    a closed loop differ from those of a rigid one by about 1 − ``solimp[0]``, relative to the largest.
 
-    M and h of the model are those of the robot to rounding; a frame without mass gets 2e-15 kg, which MuJoCo demands.
+    M and h of the model are those of the robot to rounding; a frame without mass gets 2e-15 kg, which MuJoCo requires.
     The model has no contacts. With natural constraints or followers it sets the flag ``diagexact``. It is written for
-    the MuJoCo that is installed, from 3.0 on, or for a current one if none is: what an older one lacks is refused, or
-    told by a BridgeWarning, with the version that has it.
+    the installed version of MuJoCo, 3.0 or later, or for a current one if none is installed: what an older version
+    lacks is refused, or reported by a BridgeWarning, with the version that has it.
 
     Args:
-        robot: made of a tree of bodies.
-        path: of the file that is written; none if not given.
+        robot: robot with a tree of bodies.
+        path: path of the file to write; no file if not given.
         p: parameters: nominal, overridden by name, or the whole vector.
-        name: of the model; the robot's if not given.
-        q0: coordinates in which the model is set up (``qpos0``), shape (nq,); zero if not given, except lengths of
-            telescopic links, which are those of their springs at rest, or 1 m.
-        timestep: of MuJoCo [s].
-        integrator: of MuJoCo.
+        name: name of the model; the robot's if not given.
+        q0: reference coordinates of the model (``qpos0``), shape (nq,); zero if not given, except lengths of
+            telescopic links, which are the rest lengths of their springs, or 1 m.
+        timestep: timestep of MuJoCo [s].
+        integrator: integrator of MuJoCo.
         solref: time constant [s] and damping ratio of natural constraints.
         solimp: impedance of natural constraints.
-        limits: whether bounds of the robot become bounds there, which MuJoCo enforces on joints and controls.
-        ignore: what has no counterpart and may be left out: names of natural constraints, of velocities with other
-            forces or inertias, and of inputs, as the error lists them; a warning tells them.
+        limits: True to write the robot's limits, which MuJoCo enforces on joints and controls.
+        ignore: features that MJCF cannot represent and that may be left out with a warning: names of natural
+            constraints, of velocities with other forces or inertias, and of inputs, as the error lists them.
 
     Returns:
         The text.
 
     Raises:
-        BridgeError: for a robot without a tree, and for what has no counterpart; names all of it.
+        BridgeError: for a robot without a tree, or with features that MJCF cannot represent; the message lists them.
         ParameterError: for an unknown parameter.
         ShapeError: for coordinates, solref or solimp of a wrong shape.
         ModelError: for a timestep that is not positive.
@@ -236,18 +236,18 @@ def export(
     if writer.followers and TENDON_ARMATURE.missing:
         names = ", ".join(follower for follower, *_ in writer.followers)
         raise BridgeError(
-            f"{robot.name}: {names} follow a length, and {TENDON_ARMATURE.missing}, which is what holds them"
+            f"{robot.name}: {names} follow a length, which requires a newer MuJoCo: {TENDON_ARMATURE.missing}"
         )
-    wires = build_motors(robot, tree, writer, limits=limits)
-    lost = {name: f"natural constraint {name!r}: {why}" for name, why in closed.unsupported.items()}
-    lost |= wires.lost
-    lost |= {
-        name: f"{name!r}: a force or an inertia besides those of the bodies, which is no constant damping or friction, "
-        "linear spring, or rotor of its joint"
+    drives = build_motors(robot, tree, writer, limits=limits)
+    unsupported = {name: f"natural constraint {name!r}: {why}" for name, why in closed.unsupported.items()}
+    unsupported |= drives.unsupported
+    unsupported |= {
+        name: f"{name!r}: a force or an inertia other than those of the bodies, constant damping or friction, linear "
+        "springs, and rotors of joints"
         for name in (*forces.forces, *forces.inertias)
     }
-    lost |= unsupported_rotors(tree, forces)
-    ignored = check_unsupported("MJCF", robot.name, lost, ignore)
+    unsupported |= unsupported_rotors(tree, forces)
+    ignored = check_unsupported("MJCF", robot.name, unsupported, ignore)
     require_name("a model in MJCF", name or robot.name, BridgeError)
     model = MjcfElement("mujoco", model=name or robot.name)
     model.add("compiler", angle="radian")
@@ -256,7 +256,7 @@ def export(
     )
     flags = {"contact": "disable"}
     if (closed.pins or closed.couplings or writer.followers) and not DIAGEXACT.missing:
-        # Else softness is measured by joints alone, and followers give way a thousand times more.
+        # Otherwise softness is scaled by single joints, and followers yield a thousand times more.
         flags["diagexact"] = "enable"
     option.add("flag", **flags)
     speeds = [i for i in range(robot.coordinates.nv) if limits and np.isfinite(robot.limits.speed[i])]
@@ -267,19 +267,19 @@ def export(
             custom.add("numeric", name=f"speed limit of {label}", data=float(robot.limits.speed[i]))
     model.extend([world])
     equality = build_equalities(tree, closed, writer, *soft)
-    tendons = [*wires.tendons, *equality.tendons, *multi_joint_tendons(forces, writer, ignored)]
+    tendons = [*drives.tendons, *equality.tendons, *multi_joint_tendons(forces, writer, ignored)]
     if tendons:
         model.add("tendon").extend(tendons)
     if equality.elements:
         model.add("equality").extend(equality.elements)
-    if wires.motors:
-        model.add("actuator").extend(wires.motors)
-    told = [*(lost[name] for name in ignored), *writer.told, *wires.told]
+    if drives.motors:
+        model.add("actuator").extend(drives.motors)
+    omitted = [*(unsupported[name] for name in ignored), *writer.omitted, *drives.omitted]
     if forces.friction.any():
-        told.append("the firm hold of dry friction at rest, which is soft in MuJoCo")
-    if told:
+        omitted.append("exact sticking by dry friction at rest, which is soft in MuJoCo")
+    if omitted:
         warnings.warn(
-            f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel()
+            f"{robot.name}: MJCF cannot represent: {'; '.join(omitted)}", BridgeWarning, stacklevel=caller_stacklevel()
         )
     for sentence in softness_warnings(closed, writer):
         warnings.warn(f"{robot.name}: {sentence}", BridgeWarning, stacklevel=caller_stacklevel())

@@ -30,7 +30,7 @@ from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.parameters import NO_PARAMETERS
 from ...symbolic.validation import constant_values
 from ..common.unsupported import check_unsupported
-from .compiled_model import PartNames, actuator_is_enabled, compile_model, is_disabled, rotation
+from .compiled_model import PartNames, actuator_is_enabled, compile_model, is_disabled, rotation_from_wxyz
 from .model_tree import (
     SLIDE_JOINT,
     ModelTree,
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 GAP_TOLERANCE = 1e-9
-"""By which what no joint moves may be open, from rounding [m]."""
+"""Largest gap of a closure that no joint moves, from rounding [m]."""
 
 
 def read_closures(
     names: PartNames, tree: Tree, poses: Mapping[str, Frame], ignored: Collection[str]
 ) -> tuple[list[Closure], list[Constraint]]:
-    """What equality constraints that are active hold: points, turns, or polynomials of joints or fixed tendons.
+    """Return the active equality constraints: points and rotations, and polynomials of joints or fixed tendons.
 
     Args:
-        names: of the model's parts.
-        tree: of its bodies.
-        poses: of bodies and sites.
-        ignored: what is left out, such as ``"equality glue"``.
+        names: names of the model's parts.
+        tree: tree of its bodies.
+        poses: poses of bodies and sites, by name.
+        ignored: names of features to leave out, such as ``"equality glue"``.
     """
     model = names.model
     found: list[Closure] = []
@@ -81,15 +81,15 @@ def read_closures(
                 ]
                 found += _movable_rows(name, ends[0], ends[1], tree)
             case 1:
-                # The place is given in the axes of the second body first.
+                # The position in the axes of the second body comes first.
                 ends = [
                     _point(names, poses, number, anchor, bodies)
                     for number, anchor in ((first, data[3:6]), (second, data[:3]))
                 ]
                 found += _movable_rows(name, ends[0], ends[1], tree)
                 if not data[10]:
-                    continue  # a torquescale of zero lets them turn
-                relative = rotation(data[6:10]) if bodies else np.eye(3)
+                    continue  # with a torquescale of zero the bodies can rotate
+                relative = rotation_from_wxyz(data[6:10]) if bodies else np.eye(3)
                 turn = (_axes(names, poses, first, bodies) @ ca.SX(ca.DM(relative))).T @ _axes(
                     names, poses, second, bodies
                 )
@@ -102,41 +102,41 @@ def read_closures(
                     other += a * gaps[1] ** i
                 constraints.append(holonomic(gaps[0] - other, name=name))
             case _:
-                pass  # none is left: they are refused before
+                pass  # other kinds have been refused or ignored
     return found, constraints
 
 
 def _movable_rows(name: str, first: ca.SX, second: ca.SX, tree: Tree) -> list[Closure]:
-    """The rows that joints can move; others hold by themselves, or never do."""
+    """Return a closure of the rows that joints can move; others hold always, or never."""
     gap, q = ca.densify(first - second), tree.coordinates.q
     rows = tuple(i for i in range(3) if ca.depends_on(gap[i], q))
     still = constant_values(gap[[i for i in range(3) if i not in rows]])
-    apart = 0.0 if still is None else float(np.abs(still).max(initial=0.0))
-    if apart > GAP_TOLERANCE:
+    gap_size = 0.0 if still is None else float(np.abs(still).max(initial=0.0))
+    if gap_size > GAP_TOLERANCE:
         raise BridgeError(
-            f"equality {name} is open by {apart:.3g} in a direction in which no joint moves what it holds, and cannot "
-            "be closed; correct its anchor or relpose"
+            f"equality {name} is open by {gap_size:.3g} in a direction in which no joint can close it: correct its "
+            "anchor or relpose"
         )
     return [Closure(first, second, name, rows=rows)] if rows else []
 
 
 def _point(names: PartNames, poses: Mapping[str, Frame], number: int, anchor: Array, bodies: bool) -> ca.SX:
-    """A place in the world, in the axes of a body or at a site."""
+    """Return the position in the world of an anchor of a body, or of a site."""
     if not bodies:
         return poses[site_label(names, number)].position
-    place = ca.SX(ca.DM(anchor))
-    return place if number == 0 else poses[names.bodies[number]].point(place)
+    position = ca.SX(ca.DM(anchor))
+    return position if number == 0 else poses[names.bodies[number]].point(position)
 
 
 def _axes(names: PartNames, poses: Mapping[str, Frame], number: int, bodies: bool) -> ca.SX:
-    """Rotation of a body or a site in the world."""
+    """Return the rotation of a body or a site in the world."""
     if not bodies:
         return poses[site_label(names, number)].rotation
     return ca.SX(ca.DM.eye(3)) if number == 0 else poses[names.bodies[number]].rotation
 
 
 def _gap(names: PartNames, tree: Tree, kind: int, number: int) -> ca.SX:
-    """A joint's coordinate, or a tendon's length, from where the model is set up; zero for none."""
+    """Return a joint's coordinate or a tendon's length relative to the reference pose; zero without one."""
     model, c = names.model, tree.coordinates
     if number < 0:
         return ca.SX(0)
@@ -151,15 +151,15 @@ TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "bod
 
 @dataclass(frozen=True, eq=False)
 class ModelInputs:
-    """Motors, in the order of the model.
+    """Motors as inputs, in the order of the model.
 
     Attributes:
-        names: of the model's parts.
-        chosen: numbers of the actuators that are inputs.
+        names: names of the model's parts.
+        chosen: indices of the actuators that are inputs.
         u: symbols, shape (nu,).
-        units: of each.
-        efforts: greatest |u| of each.
-        lost: why others have no counterpart, by the name under which each can be ignored.
+        units: unit of each input.
+        efforts: greatest |u| of each input.
+        unsupported: why other actuators cannot be represented, by the name under which each can be ignored.
     """
 
     names: PartNames
@@ -167,15 +167,15 @@ class ModelInputs:
     u: ca.SX
     units: tuple[str, ...]
     efforts: tuple[float, ...]
-    lost: Mapping[str, str]
+    unsupported: Mapping[str, str]
 
-    def matrix(self, growth: ModelTree) -> ca.SX:
-        """B, shape (nv, nu).
+    def matrix(self, model_tree: ModelTree) -> ca.SX:
+        """Return B, shape (nv, nu).
 
         Args:
-            growth: what has been made of the model.
+            model_tree: tree of the model.
         """
-        model, tree, c = self.names.model, growth.tree, growth.tree.coordinates
+        model, tree, c = self.names.model, model_tree.tree, model_tree.tree.coordinates
         B = ca.SX(ca.DM.zeros(c.nv, len(self.chosen)))
         for column, k in enumerate(self.chosen):
             gain, gear = float(model.actuator_gainprm[k][0]), ca.SX(ca.DM(_gear(self.names, k).tolist()))
@@ -184,14 +184,14 @@ class ModelInputs:
                 B[:, column] = gain * gear[0] * fixed_tendon(self.names, target, tree)[1].T
             elif model.actuator_trntype[k] == AT_SITE:
                 label = site_label(self.names, target)
-                node, inside = growth.places[label]
+                node, inside = model_tree.attachments[label]
                 if node >= 0 and isinstance(tree.nodes[node].joint, Floating):
-                    # In the axes of a body that floats the wrench is constant.
+                    # In the axes of a floating body the wrench is constant.
                     force, couple = inside.rotation @ gear[:3], inside.rotation @ gear[3:]
                     couple += cross(inside.position, force)
                     B[tree.velocity_indices[node], column] = gain * ca.vertcat(force, couple)
                 else:
-                    pose = growth.poses()[label]
+                    pose = model_tree.poses()[label]
                     wrench = ca.vertcat(pose.rotation @ gear[:3], pose.rotation @ gear[3:])
                     B[:, column] = gain * (pose.jacobian(c).T @ wrench)
             else:
@@ -200,40 +200,40 @@ class ModelInputs:
 
 
 def read_inputs(names: PartNames) -> ModelInputs:
-    """Look at all actuators.
+    """Return the inputs of all actuators.
 
     Args:
-        names: of the model's parts.
+        names: names of the model's parts.
     """
     model = names.model
     chosen: list[int] = []
     units: list[str] = []
     efforts: list[float] = []
-    lost: dict[str, str] = {}
+    unsupported: dict[str, str] = {}
     for k, name in enumerate([] if is_disabled(model, "ACTUATION") else names.actuators):
         if not actuator_is_enabled(model, k):
             continue
         why = _unsupported_reason(names, k)
         if why:
-            lost[f"actuator {name}"] = f"actuator {name}: {why}"
+            unsupported[f"actuator {name}"] = f"actuator {name}: {why}"
             continue
         effort, uneven = _effort(names, k)
         if uneven:
-            lost[f"ctrlrange of {name}"] = f"ctrlrange of {name}: bounds {uneven} that are not the same both ways"
+            unsupported[f"ctrlrange of {name}"] = f"ctrlrange of {name}: bounds {uneven} that are not symmetric"
         chosen.append(k)
         efforts.append(effort)
         units.append(_unit(names, k))
     u = ca.vertcat(NO_PARAMETERS.symbols, *(ca.SX.sym(names.actuators[k]) for k in chosen))
-    return ModelInputs(names, tuple(chosen), u, tuple(units), tuple(efforts), lost)
+    return ModelInputs(names, tuple(chosen), u, tuple(units), tuple(efforts), unsupported)
 
 
 def _unsupported_reason(names: PartNames, k: int) -> str:
-    """Why an actuator is no motor; empty if it is one."""
+    """Return why an actuator is not a motor; empty if it is one."""
     model = names.model
     kind = int(model.actuator_trntype[k])
     target = int(model.actuator_trnid[k][0])
     if kind not in (AT_JOINT, AT_JOINT_IN_PARENT, AT_TENDON, AT_SITE):
-        return f"it acts through {TRANSMISSIONS[kind] if kind < len(TRANSMISSIONS) else 'what is not known here'}"
+        return f"it acts through {TRANSMISSIONS[kind] if kind < len(TRANSMISSIONS) else 'an unknown transmission'}"
     if kind == AT_TENDON and model.wrap_type[model.tendon_adr[target]] != FIXED_TENDON:
         return f"it pulls the spatial tendon {names.tendons[target]!r}"
     if kind == AT_SITE and int(model.actuator_trnid[k][1]) >= 0:
@@ -241,9 +241,9 @@ def _unsupported_reason(names: PartNames, k: int) -> str:
     if kind in (AT_JOINT, AT_JOINT_IN_PARENT) and model.jnt_type[target] not in (2, 3):
         return f"it acts on {names.joints[target]!r}, which is neither a hinge nor a slide; let it act on a site"
     if model.actuator_dyntype[k] != 0:
-        return "it has a state of its own (dyntype)"
+        return "it has an internal state (dyntype)"
     if model.actuator_gaintype[k] != 0 or np.any(model.actuator_biasprm[k][:3]) or model.actuator_biastype[k] > 1:
-        return "it is no motor: its force depends on position or velocity, as that of a servo or a muscle does"
+        return "it is not a motor: its force depends on position or velocity, like that of a servo or a muscle"
     for field in ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay"):
         if field_is_set(model, field, k):
             return f"it has {field.removeprefix('actuator_')}"
@@ -254,7 +254,7 @@ def _unsupported_reason(names: PartNames, k: int) -> str:
 
 
 def _effort(names: PartNames, k: int) -> tuple[float, str]:
-    """Greatest |u|, and the bounds if they differ."""
+    """Return the greatest |u|, and the bounds as text if they are not symmetric."""
     model = names.model
     bounds: list[tuple[float, float]] = []
     at = ActuatorChannels.of(model, k).control
@@ -272,7 +272,7 @@ def _effort(names: PartNames, k: int) -> tuple[float, str]:
 
 
 def _gear(names: PartNames, k: int) -> NDArray[np.float64]:
-    """Of an actuator with one force; from MuJoCo 4 on one may have several."""
+    """Return the gear of an actuator with one force; from MuJoCo 4 an actuator may have several."""
     return np.asarray(names.model.actuator_gear[ActuatorChannels.of(names.model, k).force])
 
 
@@ -287,7 +287,7 @@ def _unit(names: PartNames, k: int) -> str:
 
 
 UNBOUNDED = 1e10
-"""A bound of this size stands for none on that side."""
+"""A bound of this size means no bound on that side."""
 
 
 def load(
@@ -297,20 +297,20 @@ def load(
     ignore: Sequence[str] = (),
     formulation: Formulation | None = None,
 ) -> Robot:
-    """Robot of an MJCF model: M(q) a + h(q, v) = B u + Aᵀ μ, its bodies as MuJoCo's compiler understands them.
+    """Build the robot M(q) a + h(q, v) = B u + Aᵀ μ of an MJCF model, with bodies as MuJoCo's compiler defines them.
 
-    *Joints.* Hinges and slides have one coordinate each, equal to MuJoCo's; free joints are floating ones, written as
-    here: (x, y, z, qx, qy, qz, qw) and velocities in the body's axes. Bodies without joints are part of what carries
-    them. A joint without a name is called like its body.
+    *Joints.* Hinges and slides have one coordinate each, equal to MuJoCo's; free joints become floating ones, with
+    coordinates (x, y, z, qx, qy, qz, qw) and velocities in the body's axes. Bodies without joints belong to their
+    parent. A joint without a name has that of its body.
 
-    *Inputs.* Each motor on a joint, a fixed tendon or a site, with its gear; the input is its control. Groups of
-    actuators that are disabled are left out.
+    *Inputs.* Each motor on a joint, a fixed tendon or a site, with its gear; the input is its control. Disabled groups
+    of actuators are left out.
 
-    *Closed loops.* ``connect``, ``weld``, ``joint`` and ``tendon`` (fixed ones) become natural constraints, rigid here;
-    rows that depend on others, as those of a loop in a plane do, get reactions of least norm.
+    *Closed loops.* ``connect``, ``weld``, ``joint`` and ``tendon`` (fixed ones) become rigid natural constraints; rows
+    that depend on others, as in a planar loop, get reactions of least norm.
 
-    *Forces in h.* Damping, dry friction f sign(v) and linear springs of joints, the same of fixed tendons, gravity.
-    Armature is part of M. Bounds of joints and controls become ``limits``, which are data here.
+    *Forces in h.* Damping, dry friction f sign(v) and linear springs of joints and of fixed tendons, and gravity.
+    Armature is part of M. Bounds of joints and controls become ``limits``, which are not enforced.
 
     *Parameters.* ``gravity.x`` … where not zero; ``<body>.mass``, ``.cx``, ``.cy``, ``.cz`` in the body's frame and the
     principal moments ``.I1``, ``.I2``, ``.I3``; ``<joint>.damping``, ``.friction``, ``.stiffness``, ``.rest``,
@@ -318,62 +318,62 @@ def load(
 
     Args:
         source: a ``mujoco.MjModel``, MJCF text, or the path of a file.
-        name: of the robot; the model's if not given.
-        ignore: names of features without a counterpart that are left out, as the error lists them, such as
-            ``"contacts"``; a warning tells them.
+        name: name of the robot; the model's if not given.
+        ignore: names of features that a robot cannot represent and that are left out with a warning, as the error lists
+            them, such as ``"contacts"``.
         formulation: how the equations are derived; ``Articulated()`` if not given.
 
     Raises:
-        BridgeError: for what MuJoCo itself refuses, a model in which nothing moves, ball joints, features without a
-            counterpart that are not ignored, or names in ``ignore`` that the model has not.
-        MissingPackageError: without MuJoCo.
+        BridgeError: for a model that MuJoCo refuses, a model without joints, ball joints, unsupported features that are
+            not ignored, or names in ``ignore`` that the model does not have.
+        MissingPackageError: if MuJoCo is not installed.
     """
     model = compile_model(source)
     names = PartNames(model)
     label = name or model.names[: model.names.index(b"\0")].decode() or "MuJoCo model"
     if not model.njnt:
-        raise BridgeError(f"{label}: nothing in this model moves")
+        raise BridgeError(f"{label}: the model has no joints, so nothing in it can move")
     check_no_ball_joints(names)
-    drives = read_inputs(names)
-    lost = {**unsupported_features(names), **drives.lost}
+    inputs = read_inputs(names)
+    unsupported = {**unsupported_features(names), **inputs.unsupported}
     hint = (
-        "or write <motor> in place of actuators that are none"
-        if any(": it is no motor" in x for x in lost.values())
+        "or replace actuators that are not motors by <motor>"
+        if any(": it is not a motor" in x for x in unsupported.values())
         else ""
     )
-    ignored = check_unsupported("a Robot", label, lost, ignore, hint=hint)
+    ignored = check_unsupported("a Robot", label, unsupported, ignore, hint=hint)
     if ignored:
-        told = "; ".join(lost[word] for word in ignored)
-        warnings.warn(f"{label}: left out of the model: {told}", BridgeWarning, stacklevel=caller_stacklevel())
+        omitted = "; ".join(unsupported[word] for word in ignored)
+        warnings.warn(f"{label}: left out of the model: {omitted}", BridgeWarning, stacklevel=caller_stacklevel())
     p = declare_parameters(names)
-    growth = build_model_tree(names, p)
-    tree = growth.tree
+    model_tree = build_model_tree(names, p)
+    tree = model_tree.tree
     c = tree.coordinates
-    poses = growth.poses()
-    acting = passive_terms(names, p, tree)
+    poses = model_tree.poses()
+    passive = passive_terms(names, p, tree)
     robot = tree_system(
         tree,
         parameters=p,
-        u=drives.u,
-        B=drives.matrix(growth),
-        V=acting.energy,
-        resistance=acting.resistance,
+        u=inputs.u,
+        B=inputs.matrix(model_tree),
+        V=passive.energy,
+        resistance=passive.resistance,
         points={key: frame.position for key, frame in poses.items()},
         frames=poses,
-        input_units=drives.units,
-        limits=_limits(names, c, drives.efforts),
+        input_units=inputs.units,
+        limits=_limits(names, c, inputs.efforts),
         formulation=formulation,
         name=label,
     )
-    if not acting.armature.is_zero():
-        robot = dataclasses.replace(robot, dynamics=_with_rotor_inertia(robot, acting.armature))
+    if not passive.armature.is_zero():
+        robot = dataclasses.replace(robot, dynamics=_with_rotor_inertia(robot, passive.armature))
     pins, couplings = read_closures(names, tree, poses, ignored)
     robot = dataclasses.replace(robot, natural=tuple(couplings))
     return mechanism(robot, pins, name=label, redundant="least-norm") if pins else robot
 
 
 def _with_rotor_inertia(robot: Robot, armature: ca.SX) -> Dynamics:
-    """The same with rotors that count for their own rotation alone."""
+    """Return the dynamics with rotors, of which only the rotation by their own joint counts."""
     plain, v = robot.dynamics, robot.v
     return Dynamics(
         mass_matrix=lambda: plain.mass_matrix + armature,
@@ -393,8 +393,8 @@ def _limits(names: PartNames, c: Coordinates, efforts: Sequence[float]) -> Limit
             lower[at], upper[at] = model.jnt_range[j]
     bounds = {f"speed limit of {c.v[i].name().removeprefix('v_')}": i for i in range(c.nv)}
     for k in range(model.nnumeric):
-        # Where an exported model keeps what MuJoCo does not know.
-        if (place := bounds.get(model.numeric(k).name)) is not None:
-            speed[place] = model.numeric_data[model.numeric_adr[k]]
+        # Exported models keep speed limits, which MJCF does not have, as custom numbers.
+        if (index := bounds.get(model.numeric(k).name)) is not None:
+            speed[index] = model.numeric_data[model.numeric_adr[k]]
     lower[lower <= -UNBOUNDED], upper[upper >= UNBOUNDED] = -np.inf, np.inf
     return Limits(lower, upper, speed, np.array(efforts, dtype=np.float64))

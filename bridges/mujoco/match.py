@@ -19,7 +19,7 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.validation import not_negative
 from ..common.model_comparison import TOLERANCE, Match, compare_dynamics
 from ..common.unit_mismatch import range_unit_mismatch
-from .compiled_model import is_disabled, rotation
+from .compiled_model import is_disabled, rotation_from_wxyz
 from .joint_map import JointMap
 from .unsupported import EQUALITIES, WELD
 from .versions import actuator_gravity_compensation, compute_mass_matrix, dense_rows, require_mujoco
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MASS_TOLERANCE = 1e-9
-"""Relative difference of masses and moments of inertia that is told."""
+"""Relative difference of masses and moments of inertia that is reported."""
 MIN_DIFFERENCE = 1e-14
-"""Difference in kg or kg m² that is not: MuJoCo demands more than 1e-15 of each body."""
+"""Difference in kg or kg m² that is not reported: MuJoCo requires more than 1e-15 for each body."""
 
 
 @dataclass(frozen=True, eq=False)
 class _CompositeInertia:
-    """What several bodies that move together weigh: mass [kg], and inertia about their centre of mass [kg m²]."""
+    """Mass [kg] of several bodies that move together, and inertia about their centre of mass [kg m²]."""
 
     mass: float
     inertia: Array
 
     def moments(self, axis: Array | None) -> Array:
-        """The moment about an axis, or the three principal moments."""
+        """Return the moment about an axis, or the three principal moments."""
         found = np.linalg.eigvalsh(self.inertia) if axis is None else axis @ self.inertia @ axis
         return np.atleast_1d(np.asarray(found, dtype=np.float64))
 
     @classmethod
     def of(cls, masses: Array, centers: Array, inertias: Array) -> _CompositeInertia:
-        """Put together; centres of shape (n, 3) and inertias of shape (n, 3, 3) in one frame."""
+        """Combine bodies; centres of shape (n, 3) and inertias of shape (n, 3, 3) in one frame."""
         mass = float(masses.sum())
         middle = masses @ centers / mass if mass > 0.0 else np.zeros(3)
         total = np.zeros((3, 3))
@@ -61,18 +61,18 @@ class _CompositeInertia:
 
 
 def body_differences(robot: Robot, joints: JointMap, p: Mapping[str, float] | ArrayLike | None) -> dict[str, str]:
-    """For each joint whose bodies differ, by how much; empty if the robot is not known as a tree of bodies.
+    """Return sentences on differences of bodies, by the name of their joint; empty for a robot without a tree.
 
-    What moves rigidly together is compared, by what does not depend on frames: mass and principal moments.
+    Bodies that move rigidly together are compared as one, by mass and principal moments, which do not depend on frames.
 
     Args:
-        robot: here.
-        joints: of the robot in the model.
+        robot: the robot.
+        joints: joints of the robot in the model.
         p: the robot's parameters.
     """
     if robot.tree is None:
         return {}
-    model, at = joints.model, dict(zip(joints.names, joints.at, strict=True))
+    model, at = joints.model, dict(zip(joints.names, joints.indices, strict=True))
     groups: dict[int, list[Node]] = {}
     for node in robot.tree.nodes:
         joint = next((at[key] for key in (node.name, f"{node.name}.angle") if key in at), None)
@@ -81,28 +81,31 @@ def body_differences(robot: Robot, joints: JointMap, p: Mapping[str, float] | Ar
     found: dict[str, str] = {}
     for group, nodes in groups.items():
         if any(body.ratio is not None for node in nodes for body in node.bodies):
-            continue  # carried by a share of the joint: in the model on a joint of its own
-        here, there = _here(robot, nodes, p), _there(joints, group)
+            continue  # a body that moves by a fraction of the joint has a separate joint in the model
+        ours, theirs = _robot_inertia(robot, nodes, p), _model_inertia(joints, group)
         name = nodes[-1].name
-        told: list[str] = []
-        if abs(here.mass - there.mass) > max(MIN_DIFFERENCE, MASS_TOLERANCE * max(here.mass, there.mass)):
-            told.append(f"mass {here.mass:.9g} kg here and {there.mass:.9g} kg there")
-        # Planar bodies have one moment; what a model in space says of the others does not matter.
+        differences: list[str] = []
+        if abs(ours.mass - theirs.mass) > max(MIN_DIFFERENCE, MASS_TOLERANCE * max(ours.mass, theirs.mass)):
+            differences.append(f"mass {ours.mass:.9g} kg in the robot and {theirs.mass:.9g} kg in the model")
+        # Planar bodies have one moment; the others of a model in space do not matter.
         planar = robot.tree.is_planar
-        mine = here.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
-        other = there.moments(_axis(joints, group) if planar else None)
-        if np.abs(mine - other).max() > max(
-            MIN_DIFFERENCE, MASS_TOLERANCE * max(np.abs(mine).max(), np.abs(other).max())
+        own_moments = ours.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
+        model_moments = theirs.moments(_axis(joints, group) if planar else None)
+        if np.abs(own_moments - model_moments).max() > max(
+            MIN_DIFFERENCE, MASS_TOLERANCE * max(np.abs(own_moments).max(), np.abs(model_moments).max())
         ):
             what = "moment of inertia" if planar else "principal moments of inertia"
-            told.append(f"{what} {_listed(mine)} kg m² here and {_listed(other)} kg m² there")
-        if told:
-            found[name] = f"what {name!r} moves (body {model.body(group).name!r}) has {' and '.join(told)}"
+            differences.append(
+                f"{what} {_listed(own_moments)} kg m² in the robot and {_listed(model_moments)} kg m² in the model"
+            )
+        if differences:
+            body = model.body(group).name
+            found[name] = f"the bodies on joint {name!r} (body {body!r}) have {' and '.join(differences)}"
     return found
 
 
 def _axis(joints: JointMap, group: int) -> Array:
-    """Of the first joint of a body, in the body's frame."""
+    """Return the axis of the first joint of a body, in the body's frame."""
     return np.array(joints.model.jnt_axis[int(joints.model.body_jntadr[group])])
 
 
@@ -110,7 +113,7 @@ def _listed(numbers: Array) -> str:
     return ", ".join(f"{number:.6g}" for number in numbers)
 
 
-def _here(robot: Robot, nodes: list[Node], p: Mapping[str, float] | ArrayLike | None) -> _CompositeInertia:
+def _robot_inertia(robot: Robot, nodes: list[Node], p: Mapping[str, float] | ArrayLike | None) -> _CompositeInertia:
     bodies = [body for node in nodes for body in node.bodies]
     return _CompositeInertia.of(
         np.array([float(robot.evaluate(body.mass, p=p)) for body in bodies]),
@@ -119,8 +122,8 @@ def _here(robot: Robot, nodes: list[Node], p: Mapping[str, float] | ArrayLike | 
     )
 
 
-def _there(joints: JointMap, group: int) -> _CompositeInertia:
-    """All bodies that are welded to one."""
+def _model_inertia(joints: JointMap, group: int) -> _CompositeInertia:
+    """Return the inertia of all bodies that are welded to one."""
     model = joints.model
     welded = [body for body in range(model.nbody) if int(model.body_weldid[body]) == group]
     poses = {group: (np.eye(3), np.zeros(3))}
@@ -130,9 +133,9 @@ def _there(joints: JointMap, group: int) -> _CompositeInertia:
     for body in welded:
         if body != group:
             R, x = poses[int(model.body_parentid[body])]
-            poses[body] = (R @ rotation(model.body_quat[body]), x + R @ model.body_pos[body])
+            poses[body] = (R @ rotation_from_wxyz(model.body_quat[body]), x + R @ model.body_pos[body])
         R, x = poses[body]
-        axes = R @ rotation(model.body_iquat[body])
+        axes = R @ rotation_from_wxyz(model.body_iquat[body])
         masses.append(float(model.body_mass[body]))
         centers.append(x + R @ model.body_ipos[body])
         inertias.append(axes @ np.diag(model.body_inertia[body]) @ axes.T)
@@ -140,13 +143,13 @@ def _there(joints: JointMap, group: int) -> _CompositeInertia:
 
 
 ATTEMPTS = 20
-"""Positions near which a closed one is looked for."""
+"""Number of positions from which a closed one is searched."""
 
 CLOSURE_TOLERANCE = 1e-10
 """Residual at which a loop counts as closed [m, rad]."""
 
 GAP_TOLERANCE = 1e-6
-"""By which a loop may be open there where it is closed here [m, rad]."""
+"""Largest gap of the model's loops where the robot's are closed [m, rad]."""
 
 
 def loop_differences(
@@ -156,17 +159,17 @@ def loop_differences(
     p: Mapping[str, float] | ArrayLike | None,
     q: ArrayLike | None,
 ) -> list[str]:
-    """Sentences on constraints that only one side has, or that hold other motions.
+    """Return sentences on constraints that only one side has, or that allow other motions.
 
-    Compared in a position in which the robot's loops are closed: how far those of the model are open there, and which
-    velocities each allows.
+    In a position in which the robot's loops are closed, the gaps of the model's loops and the allowed velocities are
+    compared.
 
     Args:
         mujoco: the package.
-        robot: here.
-        joints: of the robot in the model.
+        robot: the robot.
+        joints: joints of the robot in the model.
         p: the robot's parameters.
-        q: such a position, or one near it, shape (nq,); the model's own if not given.
+        q: coordinates near such a position, shape (nq,); those of the model's reference pose if not given.
     """
     model = joints.model
     theirs = [k for k in range(model.neq) if model.eq_active0[k] and not _follows(joints, k)]
@@ -175,44 +178,46 @@ def loop_differences(
         return []
     if not robot.natural:
         return [f"the model has equality constraints that the robot lacks: {', '.join(names)}"]
-    held = ", ".join(constraint.name for constraint in robot.natural)
+    constraint_names = ", ".join(constraint.name for constraint in robot.natural)
     rolling = [constraint.name for constraint in robot.natural if constraint.order != 0]
     if rolling:
-        return [f"the robot's natural constraints {', '.join(rolling)} are of order 1, and MuJoCo has no such equality"]
+        return [f"MuJoCo cannot represent the robot's natural constraints of order 1: {', '.join(rolling)}"]
     if not theirs:
-        return [f"the robot has natural constraints that the model lacks: {held}"]
+        return [f"the robot has natural constraints that the model lacks: {constraint_names}"]
     data = mujoco.MjData(model)
     start = np.array(joints.states.from_model(model.qpos0, np.zeros(model.nv))[0] if q is None else q, dtype=np.float64)
     closed = _close(robot, start, p)
     if closed is None:
-        return [f"no position was found that closes {held}: pass one near by as q="]
+        return [f"no position was found that closes {constraint_names}: pass one nearby as q="]
     joints.place(data, *joints.states.to_model(closed, np.zeros(robot.coordinates.nv)))
     mujoco.mj_fwdPosition(model, data)
     rows = _equality_rows(joints, data, theirs)
     gap = float(np.abs(np.asarray(data.efc_pos)[rows]).max(initial=0.0))
     if gap > GAP_TOLERANCE:
-        return [f"where {held} are closed here, {', '.join(names)} are open by up to {gap:.3g} there"]
+        return [
+            f"where {constraint_names} of the robot are closed, {', '.join(names)} of the model are open by up to "
+            f"{gap:.3g}"
+        ]
     ours = robot.evaluate(robot.natural_form[0], q=closed, v=np.zeros(robot.coordinates.nv), p=p)
     J = _jacobian(mujoco, joints, data)[rows] @ joints.states.velocity_jacobian(closed)
-    here, there = _row_space(ours.reshape(-1, robot.coordinates.nv)), _row_space(J)
-    if abs(here - there).max() > 1e-6:
+    own_space, model_space = _row_space(ours.reshape(-1, robot.coordinates.nv)), _row_space(J)
+    if abs(own_space - model_space).max() > 1e-6:
         return [
-            f"{held} leave {_null_space_dimension(here)} of {robot.coordinates.nv} velocities free here, "
-            f"{', '.join(names)} leave "
-            f"{_null_space_dimension(there)} there, or others"
+            f"{constraint_names} of the robot leave {_null_space_dimension(own_space)} of {robot.coordinates.nv} "
+            f"velocities free, {', '.join(names)} of the model leave {_null_space_dimension(model_space)}, or others"
         ]
     return []
 
 
 def _follows(joints: JointMap, k: int) -> bool:
-    """Whether an equality makes a joint follow one of ours."""
+    """Return True if an equality makes a joint follow one of the robot's."""
     model = joints.model
     followers = {follower.v for follower in joints.states.followers}
     return int(model.eq_type[k]) == 2 and int(model.jnt_dofadr[int(model.eq_obj1id[k])]) in followers
 
 
 def _equality_rows(joints: JointMap, data: MjData, theirs: list[int]) -> NDArray[np.bool_]:
-    """Rows of these equality constraints, but for the turns of a weld that lets turn."""
+    """Return a mask of the rows of these equality constraints, without the rotations of a weld without torque."""
     model, found, count = joints.model, np.zeros(data.nefc, dtype=np.bool_), dict.fromkeys(theirs, 0)
     for i in range(data.nefc):
         k = int(data.efc_id[i])
@@ -224,7 +229,7 @@ def _equality_rows(joints: JointMap, data: MjData, theirs: list[int]) -> NDArray
 
 
 def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) -> Array | None:
-    """Coordinates with all loops closed, near these or else near others at random; None if none are found."""
+    """Return coordinates with all loops closed, near the given ones or random ones; None if not found."""
     c = robot.coordinates
     residual = ca.vertcat(*(constraint.residual(c) for constraint in robot.natural))
     kernel = Kernel(
@@ -233,7 +238,7 @@ def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) ->
     numbers, rng = robot.parameters.values(p), np.random.default_rng(0)
     for attempt in range(ATTEMPTS):
         x = q if attempt == 0 else q + rng.uniform(-1.5, 1.5, len(q))
-        # Gauss–Newton steps, the least that are enough.
+        # Gauss–Newton steps of least norm.
         for _ in range(30):
             y, J = kernel(0.0, x, numbers)
             y = np.atleast_1d(y)
@@ -246,7 +251,7 @@ def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) ->
 
 
 def _jacobian(mujoco: ModuleType, joints: JointMap, data: MjData) -> Array:
-    """All constraint rows, shape (nefc, nv')."""
+    """Return the Jacobian of all constraint rows, shape (nefc, nv')."""
     model = joints.model
     flat = np.ravel(np.asarray(data.efc_J, dtype=np.float64))
     if not mujoco.mj_isSparse(model):
@@ -255,7 +260,7 @@ def _jacobian(mujoco: ModuleType, joints: JointMap, data: MjData) -> Array:
 
 
 def _row_space(A: Array) -> Array:
-    """The projector on the rows of a matrix."""
+    """Return the projector on the row space of a matrix."""
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
     V = Vt[s > 1e-8 * max(float(s.max(initial=0.0)), 1e-300)]
     return np.asarray(V.T @ V)
@@ -274,38 +279,38 @@ def match(
     q: ArrayLike | None = None,
     tolerance: float = TOLERANCE,
 ) -> Match:
-    """Compare joints, M and h at states at random, bodies where these differ, closed loops, friction and limits.
+    """Compare joints, M and h in random states, bodies where these differ, closed loops, friction and limits.
 
-    h there is ``qfrc_bias − qfrc_passive``, which is gravity, Coriolis forces, springs, dampers and fluids, with the
-    dry friction of joints that slide. Contacts take no part, for they depend on what is around.
+    h of the model is ``qfrc_bias − qfrc_passive`` (gravity, Coriolis forces, springs, dampers and fluids) plus the dry
+    friction of moving joints. Contacts are not compared, as they depend on the surroundings.
 
     Args:
-        robot: here.
-        model: MuJoCo's.
-        names: name here → name there, for joints whose names differ.
+        robot: the robot.
+        model: the MjModel.
+        names: name in the robot → name in the model, for joints whose names differ.
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
-        q: coordinates at which to compare, shape (nq,); of a robot with closed loops those of one closed position, if
-            none is found from the model's own. At random if not given.
-        tolerance: relative difference of M and h above which it is looked for what causes it.
+        q: coordinates at which to compare, shape (nq,); random if not given. For a robot with closed loops, those of a
+            closed position, in case none is found from the model's reference pose.
+        tolerance: relative difference of M and h above which causes are looked for.
 
     Returns:
-        What differs; ``match(...).check()`` raises if anything does.
+        The differences; ``match(...).check()`` raises if there are any.
 
     Raises:
-        BridgeError: if joints do not match by name and kind; both sides are listed.
-        MissingPackageError: without MuJoCo.
+        BridgeError: if joints do not match by name and kind; the message lists both sides.
+        MissingPackageError: if MuJoCo is not installed.
     """
     not_negative("tolerance", tolerance)
     mujoco = require_mujoco()
     if not isinstance(model, mujoco.MjModel):
-        raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}")
+        raise BridgeError(f"model must be a mujoco.MjModel, got {type(model).__name__}")
     joints = JointMap.of(robot, model, names)
     data = mujoco.MjData(model)
 
-    def theirs(q_there: Array, v_there: Array) -> tuple[Array, Array]:
+    def model_dynamics(q_model: Array, v_model: Array) -> tuple[Array, Array]:
         data.qpos[:], data.qvel[:] = model.qpos0, 0.0
-        joints.place(data, q_there, v_there)
-        # All but contacts and constraints, which take time and room, and no part.
+        joints.place(data, q_model, v_model)
+        # Skip contacts and constraints, which are not compared.
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_flex(model, data)
@@ -316,12 +321,12 @@ def match(
         M = np.zeros((model.nv, model.nv))
         for column, unit in zip(M, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(model, data, column, unit)
-        rubbing = 0.0 if is_disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
-        # Gravity made up for is a passive force, or one of the drives that act all by themselves.
-        return M, np.array(data.qfrc_bias - data.qfrc_passive - actuator_gravity_compensation(model, data) + rubbing)
+        friction = 0.0 if is_disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
+        # Gravity compensation is a passive force, or one of actuators.
+        return M, np.array(data.qfrc_bias - data.qfrc_passive - actuator_gravity_compensation(model, data) + friction)
 
     with installed_callback(mujoco, None):
-        found = compare_dynamics(robot, theirs, joints.states, names=joints.names, p=p, q=q)
+        found = compare_dynamics(robot, model_dynamics, joints.states, names=joints.names, p=p, q=q)
         notes = [*_additional_joints(joints), *_ranges(robot, joints), *_limits(robot, joints)]
         notes += loop_differences(mujoco, robot, joints, p, q)
         bodies: Mapping[str, str] = {}
@@ -334,8 +339,8 @@ def match(
 
 
 def _additional_joints(joints: JointMap) -> Iterator[str]:
-    if joints.strangers:
-        yield f"the model has joints of the same bodies that the robot lacks: {', '.join(joints.strangers)}"
+    if joints.additional_joints:
+        yield f"the model has joints on the same bodies that the robot lacks: {', '.join(joints.additional_joints)}"
 
 
 def _armature(joints: JointMap) -> Iterator[str]:
@@ -352,54 +357,55 @@ def _passive(joints: JointMap) -> Iterator[str]:
     yield from _parameter_note(joints, "the model has springs (stiffness)", stiff)
     if (model.body_gravcomp != 0.0).any():
         bodies = [str(model.body(int(body)).name) for body in np.flatnonzero(model.body_gravcomp)]
-        yield f"the model makes up for the gravity of {', '.join(bodies)} (gravcomp)"
+        yield f"the model compensates the gravity of {', '.join(bodies)} (gravcomp)"
     if model.opt.density or model.opt.viscosity:
         yield f"the model is in a fluid (density {model.opt.density:g}, viscosity {model.opt.viscosity:g})"
 
 
 def _parameter_note(joints: JointMap, what: str, numbers: Array) -> Iterator[str]:
-    """A sentence on what degrees of freedom of the robot have, if any has it."""
+    """Yield a sentence on a parameter of the robot's degrees of freedom, if it is not zero."""
     model = joints.model
-    told = [
+    entries = [
         f"{model.joint(int(model.dof_jntid[v])).name or v} {numbers[v]:g}"
         for v in np.flatnonzero(joints.own & (np.asarray(numbers) != 0.0))
     ]
-    if told:
-        yield f"{what}: {', '.join(dict.fromkeys(told))}"
+    if entries:
+        yield f"{what}: {', '.join(dict.fromkeys(entries))}"
 
 
 def _ranges(robot: Robot, joints: JointMap) -> Iterator[str]:
     model = joints.model
     found = {
         name: (float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1]))
-        for name, joint in zip(joints.names, joints.at, strict=True)
+        for name, joint in zip(joints.names, joints.indices, strict=True)
         if model.jnt_limited[joint]
     }
-    if said := range_unit_mismatch(robot, found):
-        yield said
+    if note := range_unit_mismatch(robot, found):
+        yield note
 
 
 def _limits(robot: Robot, joints: JointMap) -> Iterator[str]:
-    """Joint limits push back in MuJoCo; those that the robot does not have are a difference."""
+    """Yield differences of joint limits, which act as forces in MuJoCo."""
     model, names = joints.model, robot.coordinates.names
     if is_disabled(model, "LIMIT") or not np.allclose(
         joints.states.relative_angles, np.eye(len(joints.states.relative_angles))
     ):
-        return  # switched off, or ranges of angles between bodies, which absolute angles have no bounds for
-    for name, joint in zip(joints.names, joints.at, strict=True):
+        return  # limits are disabled, or of relative angles, for which absolute angles have no bounds
+    for name, joint in zip(joints.names, joints.indices, strict=True):
         if not model.jnt_limited[joint] or name not in names:
             continue
         k, (low, high) = names.index(name), map(float, model.jnt_range[joint])
         lower, upper = float(robot.limits.lower[k]), float(robot.limits.upper[k])
         if max(abs(low - lower), abs(high - upper)) > 1e-6 * max(1.0, abs(low), abs(high)):
-            yield f"joint {name!r} is stopped at [{low:g}, {high:g}] there, and has limits [{lower:g}, {upper:g}] here"
+            yield f"joint {name!r} has limits [{lower:g}, {upper:g}] in the robot and [{low:g}, {high:g}] in the model"
 
 
 def _gravity(robot: Robot, model: MjModel, p: Mapping[str, float] | ArrayLike | None) -> Iterator[str]:
     off = is_disabled(model, "GRAVITY")
-    there = np.zeros(3) if off else np.array(model.opt.gravity)
+    theirs = np.zeros(3) if off else np.array(model.opt.gravity)
     if robot.tree is None:
         return
-    here = robot.evaluate(robot.tree.gravity, p=p)
-    if np.abs(here - there).max() > 1e-9 * max(1.0, float(np.abs(here).max())):
-        yield f"gravity is {here.tolist()} m/s² here and {there.tolist()} there{' (disabled)' if off else ''}"
+    ours = robot.evaluate(robot.tree.gravity, p=p)
+    if np.abs(ours - theirs).max() > 1e-9 * max(1.0, float(np.abs(ours).max())):
+        disabled = " (disabled)" if off else ""
+        yield f"gravity is {ours.tolist()} m/s² in the robot and {theirs.tolist()} in the model{disabled}"

@@ -15,7 +15,7 @@ from ...robots.tree.body import WORLD, Body, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import constant_values
-from .compiled_model import ROUNDING, PartNames, is_disabled, rotation
+from .compiled_model import ROUNDING, PartNames, is_disabled, rotation_from_wxyz
 from .unsupported import FIXED_TENDON, FREE, branches
 from .versions import field_entry, field_is_set
 
@@ -30,41 +30,41 @@ AXES = "xyz"
 
 @dataclass(frozen=True, eq=False)
 class _FixedPose:
-    """Pose in a node, or in the world."""
+    """Constant pose relative to a node or the world."""
 
     node: int
     rotation: Array
     position: Array
 
-    def carried(self, R: Array, x: Array) -> _FixedPose:
+    def attached(self, R: Array, x: Array) -> _FixedPose:
         return _FixedPose(self.node, _clean(self.rotation @ R), self.position + self.rotation @ x)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTree:
-    """What has been made of a model.
+    """Tree of a model with the frames of its bodies and sites.
 
     Attributes:
-        tree: its bodies.
-        places: of bodies and sites, by name: the node, or −1, and the pose there.
+        tree: tree of its bodies.
+        attachments: of each body and site, by name, the node, or −1, and the pose relative to it.
     """
 
     tree: Tree
-    places: dict[str, tuple[int, Frame]]
+    attachments: dict[str, tuple[int, Frame]]
 
     def poses(self) -> dict[str, Frame]:
-        """Poses in the world of bodies and sites, by name."""
+        """Return the poses in the world of bodies and sites, by name."""
         return {
             name: frame if node == WORLD else self.tree.points.attach(node, frame)
-            for name, (node, frame) in self.places.items()
+            for name, (node, frame) in self.attachments.items()
         }
 
 
 def mass_parameters(names: PartNames) -> dict[str, float]:
-    """Nominal values of masses, centres and moments of the bodies that move, and of gravity.
+    """Return nominal masses, centres and moments of the moving bodies, and gravity.
 
     Args:
-        names: of the model's parts.
+        names: names of the model's parts.
     """
     model = names.model
     gravity = np.zeros(3) if is_disabled(model, "GRAVITY") else np.asarray(model.opt.gravity)
@@ -78,66 +78,66 @@ def mass_parameters(names: PartNames) -> dict[str, float]:
 
 
 def build_model_tree(names: PartNames, p: Parameters) -> ModelTree:
-    """Nodes for the joints, in MuJoCo's order, and what each carries.
+    """Build the tree with a node for each joint, in MuJoCo's order.
 
     Args:
-        names: of the model's parts.
-        p: parameters, with those of :func:`mass_parameters`.
+        names: names of the model's parts.
+        p: parameters, including those of :func:`mass_parameters`.
     """
     model, symbols = names.model, dict(p)
     nodes: list[tuple[str, int, Frame, Joint]] = []
-    carried: list[list[Body]] = []
+    attached: list[list[Body]] = []
     at = [_FixedPose(WORLD, np.eye(3), np.zeros(3))]
     moving = set(_moving(names))
     for b in range(1, model.nbody):
-        place = at[int(model.body_parentid[b])].carried(rotation(model.body_quat[b]), model.body_pos[b])
+        pose = at[int(model.body_parentid[b])].attached(rotation_from_wxyz(model.body_quat[b]), model.body_pos[b])
         first = int(model.body_jntadr[b])
         for j in range(first, first + int(model.body_jntnum[b])):
             joint, R, x = _joint(names, j)
             anchor = np.array(model.jnt_pos[j]) if model.jnt_type[j] == HINGE_JOINT else np.zeros(3)
             if model.jnt_type[j] == FREE_JOINT:
-                place = _FixedPose(WORLD, np.eye(3), np.zeros(3))
-            start = place.carried(R, anchor + x)
+                pose = _FixedPose(WORLD, np.eye(3), np.zeros(3))
+            start = pose.attached(R, anchor + x)
             nodes.append((names.joints[j], start.node, _frame(start), joint))
-            carried.append([])
-            place = _FixedPose(len(nodes) - 1, np.eye(3), -anchor)
-        at.append(place)
+            attached.append([])
+            pose = _FixedPose(len(nodes) - 1, np.eye(3), -anchor)
+        at.append(pose)
         if b in moving:
-            carried[place.node].append(_body(names, b, place, symbols))
+            attached[pose.node].append(_body(names, b, pose, symbols))
     tree = Tree(
         tuple(
             Node(name=name, parent=parent, placement=frame, joint=joint, bodies=tuple(bodies))
-            for (name, parent, frame, joint), bodies in zip(nodes, carried, strict=True)
+            for (name, parent, frame, joint), bodies in zip(nodes, attached, strict=True)
         ),
         ca.vertcat(*(symbols.get(f"gravity.{axis}", ca.SX(0)) for axis in AXES)),
     )
-    places = {names.bodies[b]: (at[b].node, _frame(at[b])) for b in range(1, model.nbody)}
+    attachments = {names.bodies[b]: (at[b].node, _frame(at[b])) for b in range(1, model.nbody)}
     for s, site in enumerate(names.sites):
-        own = at[int(model.site_bodyid[s])].carried(rotation(model.site_quat[s]), model.site_pos[s])
-        places[site if site not in places else f"{site} (site)"] = (own.node, _frame(own))
-    return ModelTree(tree, places)
+        own = at[int(model.site_bodyid[s])].attached(rotation_from_wxyz(model.site_quat[s]), model.site_pos[s])
+        attachments[site if site not in attachments else f"{site} (site)"] = (own.node, _frame(own))
+    return ModelTree(tree, attachments)
 
 
 def site_label(names: PartNames, site: int) -> str:
-    """Name of the frame of a site.
+    """Return the name of the frame of a site.
 
     Args:
-        names: of the model's parts.
-        site: its number.
+        names: names of the model's parts.
+        site: index of the site.
     """
     name = names.sites[site]
     return f"{name} (site)" if name in names.bodies[1:] else name
 
 
 def _moving(names: PartNames) -> list[int]:
-    """Bodies that joints move."""
+    """Return the indices of the bodies that joints move."""
     model = names.model
-    # A mocap body, and what hangs on it, is welded to itself and not to the world, and no joint moves it.
+    # Mocap bodies and their children are welded to themselves, not to the world, and no joint moves them.
     return [b for b in range(1, model.nbody) if model.body_jntnum[model.body_weldid[b]]]
 
 
 def _joint(names: PartNames, j: int) -> tuple[Joint, Array, Array]:
-    """The joint, and the turn and shift by which its own zero is off the pose in which the model is written."""
+    """Return the joint, and the rotation and displacement of its zero relative to the reference pose."""
     model = names.model
     axis = np.where(np.abs(model.jnt_axis[j]) < ROUNDING, 0.0, model.jnt_axis[j])
     reference = float(model.qpos0[model.jnt_qposadr[j]])
@@ -151,25 +151,25 @@ def _joint(names: PartNames, j: int) -> tuple[Joint, Array, Array]:
         case 2:
             return Prismatic(direction), np.eye(3), -reference * axis
         case _:
-            # Ball joints have been refused.
+            # Ball joints have been refused before.
             return Floating(), np.eye(3), np.zeros(3)
 
 
-def _body(names: PartNames, b: int, place: _FixedPose, symbols: dict[str, ca.SX]) -> Body:
+def _body(names: PartNames, b: int, pose: _FixedPose, symbols: dict[str, ca.SX]) -> Body:
     label = names.bodies[b]
-    R = ca.SX(ca.DM(_clean(place.rotation @ rotation(names.model.body_iquat[b]))))
+    R = ca.SX(ca.DM(_clean(pose.rotation @ rotation_from_wxyz(names.model.body_iquat[b]))))
     moments = ca.diag(ca.vertcat(*(symbols[f"{label}.I{i}"] for i in (1, 2, 3))))
     center = ca.vertcat(*(symbols[f"{label}.c{axis}"] for axis in AXES))
     return Body(
         name=label,
         mass=symbols[f"{label}.mass"],
-        center=_frame(place).point(center),
+        center=_frame(pose).point(center),
         inertia=ca.densify(R @ moments @ R.T),
     )
 
 
-def _frame(place: _FixedPose) -> Frame:
-    return Frame(ca.SX(ca.DM(place.rotation)), ca.SX(ca.DM(place.position)))
+def _frame(pose: _FixedPose) -> Frame:
+    return Frame(ca.SX(ca.DM(pose.rotation)), ca.SX(ca.DM(pose.position)))
 
 
 def _clean(R: Array) -> Array:
@@ -178,12 +178,12 @@ def _clean(R: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PassiveTerms:
-    """What acts besides the bodies.
+    """Passive terms of joints and tendons.
 
     Attributes:
-        energy: of springs [J].
-        resistance: of dampers and friction, shape (nv,).
-        armature: added to M, shape (nv, nv).
+        energy: potential energy of springs [J].
+        resistance: force of dampers and friction, shape (nv,).
+        armature: matrix added to M, shape (nv, nv).
     """
 
     energy: ca.SX
@@ -192,10 +192,10 @@ class PassiveTerms:
 
 
 def declare_parameters(names: PartNames) -> Parameters:
-    """All parameters of a model.
+    """Declare all parameters of a model.
 
     Args:
-        names: of its parts.
+        names: names of its parts.
     """
     values = mass_parameters(names)
     ranges = {name: Range.NOT_NEGATIVE for name in values if name.endswith(".mass")}
@@ -203,37 +203,37 @@ def declare_parameters(names: PartNames) -> Parameters:
     for j, name in enumerate(names.joints):
         if model.jnt_type[j] != FREE:
             v, q = int(model.jnt_dofadr[j]), int(model.jnt_qposadr[j])
-            # What is not linear has been refused, or is left out as a whole.
-            strange = field_is_set(model, "jnt_stiffnesspoly", j) or field_is_set(model, "jnt_springyield", j)
-            bent = is_disabled(model, "DAMPER") or field_is_set(model, "dof_dampingpoly", v)
+            # Nonlinear elements have been refused, or are ignored as a whole.
+            nonlinear = field_is_set(model, "jnt_stiffnesspoly", j) or field_is_set(model, "jnt_springyield", j)
+            nonlinear_damping = is_disabled(model, "DAMPER") or field_is_set(model, "dof_dampingpoly", v)
             own = {
-                "damping": 0.0 if bent else model.dof_damping[v],
+                "damping": 0.0 if nonlinear_damping else model.dof_damping[v],
                 "friction": 0.0 if _without_friction(model) else model.dof_frictionloss[v],
                 "armature": model.dof_armature[v],
-                "stiffness": 0.0 if is_disabled(model, "SPRING") or strange else model.jnt_stiffness[j],
+                "stiffness": 0.0 if is_disabled(model, "SPRING") or nonlinear else model.jnt_stiffness[j],
             }
             _declare(values, ranges, name, own, float(model.qpos_spring[q]))
     for k, name in enumerate(names.tendons):
         if model.wrap_type[model.tendon_adr[k]] == FIXED_TENDON:
-            strange = field_is_set(model, "tendon_stiffnesspoly", k) or field_is_set(model, "tendon_springyield", k)
-            dead = strange or bool(np.ptp(model.tendon_lengthspring[k]))
-            bent = is_disabled(model, "DAMPER") or field_is_set(model, "tendon_dampingpoly", k)
+            nonlinear = field_is_set(model, "tendon_stiffnesspoly", k) or field_is_set(model, "tendon_springyield", k)
+            dead_band = nonlinear or bool(np.ptp(model.tendon_lengthspring[k]))
+            nonlinear_damping = is_disabled(model, "DAMPER") or field_is_set(model, "tendon_dampingpoly", k)
             own = {
-                "damping": 0.0 if bent else model.tendon_damping[k],
+                "damping": 0.0 if nonlinear_damping else model.tendon_damping[k],
                 "armature": 0.0 if branches(model, k) else field_entry(model, "tendon_armature", k),
-                "stiffness": 0.0 if is_disabled(model, "SPRING") or dead else model.tendon_stiffness[k],
+                "stiffness": 0.0 if is_disabled(model, "SPRING") or dead_band else model.tendon_stiffness[k],
             }
             _declare(values, ranges, f"tendon {name}", own, float(model.tendon_lengthspring[k][0]))
     return Parameters.declare(values, ranges=ranges)
 
 
 def passive_terms(names: PartNames, p: Parameters, tree: Tree) -> PassiveTerms:
-    """The expressions.
+    """Return the passive terms as expressions.
 
     Args:
-        names: of the model's parts.
-        p: of :func:`declared`.
-        tree: its bodies.
+        names: names of the model's parts.
+        p: parameters of :func:`declare_parameters`.
+        tree: tree of its bodies.
     """
     model, c = names.model, tree.coordinates
     symbols = dict(p)
@@ -261,12 +261,12 @@ def passive_terms(names: PartNames, p: Parameters, tree: Tree) -> PassiveTerms:
 
 
 def fixed_tendon(names: PartNames, k: int, tree: Tree) -> tuple[ca.SX, ca.SX]:
-    """Length of a fixed tendon, and its rate per velocity, shape (1, nv).
+    """Return the length of a fixed tendon and its Jacobian, shape (1, nv).
 
     Args:
-        names: of the model's parts.
-        k: its number.
-        tree: of the model.
+        names: names of the model's parts.
+        k: index of the tendon.
+        tree: tree of the model.
     """
     model, c = names.model, tree.coordinates
     length, row = ca.SX(0), ca.SX(ca.DM.zeros(1, c.nv))

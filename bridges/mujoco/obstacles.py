@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 CHANGE_TOLERANCE = 1e-9
-"""By which a parameter of an obstacle changes that is told; those of steady motion do not change."""
+"""Change of an obstacle's parameter that is reported; those of uniform motion do not change."""
 ROUND_GEOMETRIES = (2, 3, 5)
-"""MuJoCo's numbers for spheres, capsules and cylinders, whose first size is a radius."""
+"""MuJoCo's types of spheres, capsules and cylinders, whose first size is a radius."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A body that a law is to see.
+    """A body of the model that is an obstacle of the law.
 
     Attributes:
-        body: its name in the MuJoCo model; the obstacle's centre is the origin of the body's frame.
-        velocity: what becomes of the law's drift ``name.vx``, …: ``"measured"`` is that of the body's joints, and of
-            a mocap body the difference of its last two places; ``"law"`` leaves it as it is in p; ``"zero"``.
+        body: name of the body in the MuJoCo model; the obstacle's centre is the origin of its frame.
+        velocity: source of the law's parameters ``name.vx``, …: ``"measured"`` for the velocity of the body, of a mocap
+            body the difference of its last two positions; ``"law"`` to keep the values in p; ``"zero"``.
         axes: axes of MuJoCo's world that are x, y (and z) of the law.
     """
 
@@ -42,7 +42,7 @@ class Obstacle:
     axes: str = "xyz"
 
     def __post_init__(self) -> None:
-        """Check the words."""
+        """Validate the velocity and the axes."""
         if self.velocity not in ("measured", "law", "zero"):
             raise BridgeError(f"velocity of an obstacle must be 'measured', 'law' or 'zero', got {self.velocity!r}")
         if not set(self.axes) <= set("xyz") or len(set(self.axes)) != len(self.axes) or len(self.axes) < 2:
@@ -51,7 +51,7 @@ class Obstacle:
 
 @dataclass(eq=False)
 class _TrackedBody:
-    """One obstacle: the body, the places in p of what is set, and what was seen of it last."""
+    """One obstacle: its body, the indices in p of its parameters, and its last state."""
 
     body: int
     root: int
@@ -63,12 +63,12 @@ class _TrackedBody:
     angles: list[int]
     turn: list[int]
     time: float = math.nan
-    place: Array = field(default_factory=lambda: np.zeros(3))
+    position: Array = field(default_factory=lambda: np.zeros(3))
     speed: Array = field(default_factory=lambda: np.zeros(3))
 
 
 class ObstacleTracker:
-    """Reads obstacles into a law's parameters, so that place and velocity are right at the present time."""
+    """Writer of obstacles to a law's parameters, so that position and velocity are right at the current time."""
 
     def __init__(
         self,
@@ -82,107 +82,112 @@ class ObstacleTracker:
 
         Args:
             mujoco: the package.
-            model: MuJoCo's.
-            parameters: of the law.
-            obstacles: name of an obstacle in the law → body, or an Obstacle.
-            numbers: values of the parameters, shape (np,), which are written in place.
+            model: the MjModel.
+            parameters: parameters of the law.
+            obstacles: name of an obstacle in the law → name of a body, or an Obstacle.
+            numbers: values of the parameters, shape (np,), which are changed in place.
 
         Raises:
-            BridgeError: for a body or an obstacle that is not there, or one whose turning cannot be read.
+            BridgeError: for a body or an obstacle that does not exist, or one whose rotation cannot be read.
         """
         self._mujoco, self._model, self._numbers, self._names = mujoco, model, numbers, parameters.names
-        self._seen = [self._find(parameters, name, given) for name, given in obstacles.items()]
-        self._moves = any(seen.mocap < 0 for seen in self._seen)
+        self._tracked = [self._find(parameters, name, given) for name, given in obstacles.items()]
+        self._moves = any(tracked.mocap < 0 for tracked in self._tracked)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to see."""
-        return bool(self._seen)
+        """True if there are obstacles."""
+        return bool(self._tracked)
 
-    def saw(self, before: Array) -> str:
-        """A sentence on obstacles that did not go on as they began; empty if they did, or there are none.
+    def change_report(self, before: Array) -> str:
+        """Return a sentence on obstacles whose parameters changed; empty if none changed.
 
         Args:
-            before: the parameters when they began, shape (np,).
+            before: parameters at the start, shape (np,).
         """
-        changed = np.flatnonzero(np.abs(self._numbers - before) > CHANGE_TOLERANCE) if self._seen else ()
-        told = ", ".join(f"{self._names[i]} from {before[i]:.6g} to {self._numbers[i]:.6g}" for i in changed)
-        start = "the law saw its obstacles move otherwise than they did at the start; controller_p holds the last: "
-        return f"{start}{told}" if told else ""
+        changed = np.flatnonzero(np.abs(self._numbers - before) > CHANGE_TOLERANCE) if self._tracked else ()
+        changes = ", ".join(f"{self._names[i]} from {before[i]:.6g} to {self._numbers[i]:.6g}" for i in changed)
+        start = "obstacles did not move as they did at the start; controller_p has their last parameters: "
+        return f"{start}{changes}" if changes else ""
 
     def read_sample(self, data: MjData) -> None:
-        """Read everything between two steps.
+        """Read all obstacles between two steps.
 
         Args:
-            data: MuJoCo's; what it has of places is brought up to date.
+            data: the MjData, whose positions and velocities of bodies are updated.
         """
         if self._moves:
-            # After a step they are still those of the sample before.
+            # After a step the poses of bodies are still those of the previous sample.
             self._mujoco.mj_kinematics(self._model, data)
             self._mujoco.mj_comPos(self._model, data)
             self._mujoco.mj_comVel(self._model, data)
-        for seen in self._seen:
-            self._anchor(seen, data) if seen.mocap >= 0 else self._read(seen, data)
+        for tracked in self._tracked:
+            self._anchor(tracked, data) if tracked.mocap >= 0 else self._read(tracked, data)
 
-    def look(self, data: MjData) -> None:
-        """Read inside a step, where MuJoCo has just placed the bodies.
+    def read_stage(self, data: MjData) -> None:
+        """Read the obstacles inside a step, where MuJoCo has just updated the bodies.
 
         Args:
-            data: MuJoCo's.
+            data: the MjData.
         """
         h, t = self._model.opt.timestep, data.time
-        for seen in self._seen:
-            if seen.mocap < 0:
-                self._read(seen, data)
-            # A mocap body stands still within a step: its motion goes on in the law until it is seen elsewhere, or has
-            # not moved for longer than a step.
-            elif not seen.time <= t <= seen.time + h * (1 + 1e-6) or (data.mocap_pos[seen.mocap] != seen.place).any():
-                self._anchor(seen, data)
+        for tracked in self._tracked:
+            if tracked.mocap < 0:
+                self._read(tracked, data)
+            # A mocap body rests within a step: the law extrapolates its motion until it is read at another position,
+            # or has not moved for longer than a step.
+            elif (
+                not tracked.time <= t <= tracked.time + h * (1 + 1e-6)
+                or (data.mocap_pos[tracked.mocap] != tracked.position).any()
+            ):
+                self._anchor(tracked, data)
 
-    def _read(self, seen: _TrackedBody, data: MjData) -> None:
-        seen.time, seen.place = float(data.time), np.array(data.xpos[seen.body])
+    def _read(self, tracked: _TrackedBody, data: MjData) -> None:
+        tracked.time, tracked.position = float(data.time), np.array(data.xpos[tracked.body])
         spin = np.zeros(3)
-        if seen.velocity == "measured":
-            # As mj_objectVelocity has it: in MuJoCo 3 what a callback raises after such a call ends the process.
-            twist = data.cvel[seen.body]
+        if tracked.velocity == "measured":
+            # As in mj_objectVelocity: in MuJoCo 3 an exception of a callback after such a call ends the process.
+            twist = data.cvel[tracked.body]
             spin, (x, y, z) = np.array(twist[:3]), twist[:3]
-            a, b, c = seen.place - data.subtree_com[seen.root]
-            seen.speed = np.add(twist[3:], (y * c - z * b, z * a - x * c, x * b - y * a))
-        self._set(seen, data, spin)
+            a, b, c = tracked.position - data.subtree_com[tracked.root]
+            tracked.speed = np.add(twist[3:], (y * c - z * b, z * a - x * c, x * b - y * a))
+        self._set(tracked, data, spin)
 
-    def _anchor(self, seen: _TrackedBody, data: MjData) -> None:
-        place, t = np.array(data.mocap_pos[seen.mocap]), float(data.time)
-        if seen.velocity == "measured":
-            since = t - seen.time
+    def _anchor(self, tracked: _TrackedBody, data: MjData) -> None:
+        position, t = np.array(data.mocap_pos[tracked.mocap]), float(data.time)
+        if tracked.velocity == "measured":
+            since = t - tracked.time
             if since > 0.0:
-                seen.speed = (place - seen.place) / since
+                tracked.speed = (position - tracked.position) / since
             elif since != 0.0:
-                # Nothing has been seen of it, or the time was set back: until it moves, the law's own drift holds.
-                seen.speed = np.zeros(3)
-                seen.speed[seen.axes] = self._numbers[seen.drift] if seen.drift else 0.0
-        seen.time, seen.place = t, place
-        self._set(seen, data, np.zeros(3))
+                # First reading, or the time was set back: use the law's own velocity until it moves.
+                tracked.speed = np.zeros(3)
+                tracked.speed[tracked.axes] = self._numbers[tracked.drift] if tracked.drift else 0.0
+        tracked.time, tracked.position = t, position
+        self._set(tracked, data, np.zeros(3))
 
-    def _set(self, seen: _TrackedBody, data: MjData, spin: Array) -> None:
-        """The centre at t = 0 of something that is at this place now."""
-        p, t, place = self._numbers, seen.time, seen.place[seen.axes]
-        if seen.drift:
-            if seen.velocity != "law":
-                p[seen.drift] = seen.speed[seen.axes]
-            place = place - p[seen.drift] * t
-        p[seen.center] = place
-        if seen.angles:
-            R = data.xmat[seen.body].reshape(3, 3)[np.ix_(seen.axes, seen.axes)]
-            p[seen.angles] = _angles(R)
-            if seen.turn:
+    def _set(self, tracked: _TrackedBody, data: MjData, spin: Array) -> None:
+        """Set the law's parameters, the position at t = 0, from the current state of an obstacle."""
+        p, t, position = self._numbers, tracked.time, tracked.position[tracked.axes]
+        if tracked.drift:
+            if tracked.velocity != "law":
+                p[tracked.drift] = tracked.speed[tracked.axes]
+            position = position - p[tracked.drift] * t
+        p[tracked.center] = position
+        if tracked.angles:
+            R = data.xmat[tracked.body].reshape(3, 3)[np.ix_(tracked.axes, tracked.axes)]
+            p[tracked.angles] = _angles(R)
+            if tracked.turn:
                 # Counter-clockwise in the plane of the first two axes.
-                i, j = seen.axes
-                p[seen.turn] = 0.0 if seen.velocity == "zero" else spin[3 - i - j] * (1.0 if (j - i) % 3 == 1 else -1.0)
-                p[seen.angles] -= p[seen.turn] * t
+                i, j = tracked.axes
+                p[tracked.turn] = (
+                    0.0 if tracked.velocity == "zero" else spin[3 - i - j] * (1.0 if (j - i) % 3 == 1 else -1.0)
+                )
+                p[tracked.angles] -= p[tracked.turn] * t
 
     def _find(self, parameters: Parameters, name: str, given: str | Obstacle) -> _TrackedBody:
         obstacle = Obstacle(given) if isinstance(given, str) else given
         if not isinstance(obstacle, Obstacle):
-            raise BridgeError(f"obstacles= gives each a body's name or an Obstacle, got {given!r} for {name!r}")
+            raise BridgeError(f"obstacles= must map {name!r} to the name of a body or an Obstacle, got {given!r}")
         model, known = self._model, parameters.names
         bodies = [str(model.body(k).name) for k in range(model.nbody)]
         if obstacle.body not in bodies:
@@ -194,17 +199,18 @@ class ObstacleTracker:
         if len(axes) < 2:
             prefixes = sorted({key.removesuffix(".x") for key in known if key.endswith(".x")})
             raise BridgeError(
-                f"the law has no obstacle {name!r} with parameters {name}.x, {name}.y; those that have a place: "
+                f"the law has no obstacle {name!r} with parameters {name}.x, {name}.y; those that have a position: "
                 f"{', '.join(prefixes) or 'none'}"
             )
         if len(obstacle.axes) < len(axes):
-            raise BridgeError(
-                f"{name!r} lies in {len(axes)} dimensions, so axes= must have as many, got {obstacle.axes!r}"
-            )
+            raise BridgeError(f"{name!r} has {len(axes)} dimensions, so axes= must have as many, got {obstacle.axes!r}")
         if any(f"{prefix}.wx" in known for prefix in (name, f"{name}_motion")):
-            raise BridgeError(f"{name!r} turns in space at a steady rate, which cannot be read from a body: drop it")
-        moved = next((prefix for prefix in (name, f"{name}_motion") if f"{prefix}.vx" in known), None)
-        turned = [f"{prefix}.turn_rate" for prefix in (name, f"{name}_motion") if f"{prefix}.turn_rate" in known]
+            raise BridgeError(
+                f"{name!r} rotates in space at a constant rate, which cannot be read from a body: leave it out of "
+                "obstacles="
+            )
+        moving = next((prefix for prefix in (name, f"{name}_motion") if f"{prefix}.vx" in known), None)
+        rates_of_turn = [f"{prefix}.turn_rate" for prefix in (name, f"{name}_motion") if f"{prefix}.turn_rate" in known]
         angles = [key for key in (f"{name}.{a}" for a in ("angle", "yaw", "pitch", "roll")) if key in known]
         at = known.index
         self._compare_radius(parameters, name, body)
@@ -215,9 +221,9 @@ class ObstacleTracker:
             velocity=obstacle.velocity,
             axes=["xyz".index(axis) for axis in obstacle.axes[: len(axes)]],
             center=[at(f"{name}.{axis}") for axis in axes],
-            drift=[at(f"{moved}.v{axis}") for axis in axes] if moved else [],
+            drift=[at(f"{moving}.v{axis}") for axis in axes] if moving else [],
             angles=[at(key) for key in angles],
-            turn=[at(key) for key in turned],
+            turn=[at(key) for key in rates_of_turn],
         )
 
     def _compare_radius(self, parameters: Parameters, name: str, body: int) -> None:
@@ -225,18 +231,18 @@ class ObstacleTracker:
         geoms = [k for k in range(model.ngeom) if int(model.geom_bodyid[k]) == body]
         if key not in parameters.names or len(geoms) != 1 or int(model.geom_type[geoms[0]]) not in ROUND_GEOMETRIES:
             return
-        here, there = float(self._numbers[parameters.names.index(key)]), float(model.geom_size[geoms[0], 0])
-        if abs(here - there) > 1e-9 * max(here, there):
+        own, other = float(self._numbers[parameters.names.index(key)]), float(model.geom_size[geoms[0], 0])
+        if abs(own - other) > 1e-9 * max(own, other):
             warnings.warn(
-                f"the law keeps clear of a radius of {here:g} m for {name!r}, and the body's geom has {there:g} m: "
-                f"set p={{{key!r}: {there:g}}} if that is its size",
+                f"the law assumes a radius of {own:g} m for {name!r}, but the body's geom has {other:g} m: "
+                f"set p={{{key!r}: {other:g}}} if that is its size",
                 BridgeWarning,
                 stacklevel=caller_stacklevel(),
             )
 
 
 def _angles(R: Array) -> list[float]:
-    """The angle of a rotation of the plane, or yaw, pitch and roll of one of space."""
+    """Return the angle of a rotation in the plane, or yaw, pitch and roll of one in space."""
     yaw = math.atan2(float(R[1, 0]), float(R[0, 0]))
     if len(R) == 2:
         return [yaw]

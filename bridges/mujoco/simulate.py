@@ -46,30 +46,30 @@ def simulate(
     Arguments and record are those of :func:`erugin.scenarios.simulate`. The law acts at all stages of MuJoCo's step.
 
     Args:
-        robot: the plant, made of a tree of bodies.
-        controller: what drives it, or None.
-        q0: coordinates, shape (nq,).
-        v0: velocities, shape (nv,).
-        duration: [s].
-        step: MuJoCo's timestep, and that of the samples; made a little smaller if it does not divide the duration [s].
-        integrator: MuJoCo's. Before MuJoCo 4.0 RK4 has an error of second order where bodies float, which a
-            BridgeWarning tells.
+        robot: the plant, with a tree of bodies.
+        controller: controller of the plant, or None.
+        q0: initial coordinates, shape (nq,).
+        v0: initial velocities, shape (nv,).
+        duration: duration [s].
+        step: MuJoCo's timestep and interval of samples [s]; made a little smaller if it does not divide the duration.
+        integrator: integrator of MuJoCo. Before MuJoCo 4.0 RK4 has an error of second order for floating bodies, which
+            a BridgeWarning reports.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
-        limits: whether joints stop at their limits and motors, through which the law then acts, at theirs. Without, the
-            law's forces act as they are, as in a simulation here.
-        solref: time constant [s] and damping ratio of closed loops; how far they open goes with the square of the
-            first, which MuJoCo keeps at two timesteps or more.
+        limits: True to enforce the limits of joints and of motors, through which the law then acts; False to apply the
+            law's forces directly, as in a simulation of Erugin.
+        solref: time constant [s] and damping ratio of closed loops; their gaps are proportional to the square of the
+            time constant, which in MuJoCo is at least two timesteps.
         solimp: impedance of closed loops, at most 0.9999.
 
     Returns:
-        The samples.
+        The trajectory at the samples.
 
     Raises:
-        BridgeError: for a robot that MuJoCo has no counterpart for.
-        ShapeError, ModelError, ParameterError: for bad input, such as a step too long for the law's gains.
-        SimulationError: if the law or MuJoCo's motion has to stop; the trajectory so far is attached.
+        BridgeError: if MuJoCo cannot represent the robot.
+        ShapeError, ModelError, ParameterError: for invalid input, such as a step too long for the law's gains.
+        SimulationError: if the law or MuJoCo's motion fails; the trajectory so far is attached.
         SimulationInterrupted: on Ctrl-C, likewise.
     """
     mujoco = require_mujoco()
@@ -84,14 +84,14 @@ def simulate(
     text = export(robot, p=p, q0=q, timestep=h, integrator=integrator, limits=limits, solref=solref, solimp=solimp)
     with installed_callback(mujoco, None):
         model = mujoco.MjModel.from_xml_string(text)
-    # Text has fewer digits than the step.
+    # The text has fewer digits than the step.
     model.opt.timestep = h
     if has_newton_bug(model):
         use_dense_solver(model)
     joints = JointMap.of(robot, model)
     if integrator == "RK4" and joints.floats and FLOATING_RK4.missing:
         warnings.warn(
-            f"{robot.name}: {FLOATING_RK4.missing}: its motion has an error of second",
+            f"{robot.name}: {FLOATING_RK4.missing}; the motion has an error of second order",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )
@@ -104,6 +104,6 @@ def simulate(
     try:
         return driver.run(data, span)
     finally:
-        # As after a simulation here, the law remembers the run.
+        # As after a simulation of Erugin, the law keeps the memory of the run.
         if controller is not None and driver.memory is not None:
             controller.memory = driver.memory.value

@@ -24,7 +24,7 @@ def check_no_ball_joints(names: PartNames) -> None:
     """Raise BridgeError for ball joints, which cannot be left out.
 
     Args:
-        names: of the model's parts.
+        names: names of the model's parts.
     """
     model = names.model
     balls = [
@@ -34,18 +34,19 @@ def check_no_ball_joints(names: PartNames) -> None:
     ]
     if balls:
         raise BridgeError(
-            f"ball joints, which no joint here is: {', '.join(balls)}; three hinges in one body, about x, y and z, "
-            "move alike away from where the second stands at a right angle"
+            f"a Robot cannot represent ball joints: {', '.join(balls)}; use three hinges in one body, about x, y and "
+            "z, which move alike unless the second is near ±π/2"
         )
 
 
 def unsupported_features(names: PartNames) -> dict[str, str]:
-    """A sentence for each feature that has no counterpart, by the name under which it can be ignored.
+    """Return a sentence on each feature that a robot cannot represent, by the name under which it can be ignored.
 
-    Cameras, lights, materials, sensors, keyframes and shapes that touch nothing move nothing, and are not named.
+    Cameras, lights, materials, sensors, keyframes and shapes without contact do not affect the motion and are not
+    listed.
 
     Args:
-        names: of the model's parts.
+        names: names of the model's parts.
     """
     model = names.model
     found: dict[str, str] = {}
@@ -54,11 +55,11 @@ def unsupported_features(names: PartNames) -> dict[str, str]:
     if model.opt.density or model.opt.viscosity:
         found["fluid"] = f"fluid: a medium of density {model.opt.density:g} and viscosity {model.opt.viscosity:g}"
     if model.nflex:
-        found["flex"] = "flex: bodies that bend"
+        found["flex"] = "flex: flexible bodies"
     if model.nplugin:
-        found["plugins"] = "plugins: what they do is not known here"
+        found["plugins"] = "plugins: their effect is unknown"
     for b in np.flatnonzero(model.body_gravcomp):
-        found[f"gravcomp of {names.bodies[b]}"] = f"gravcomp of {names.bodies[b]}: gravity that is taken away"
+        found[f"gravcomp of {names.bodies[b]}"] = f"gravcomp of {names.bodies[b]}: gravity compensation"
     found |= _of_joints(names) | _of_tendons(names) | _of_equalities(names)
     return found
 
@@ -70,42 +71,44 @@ def _of_joints(names: PartNames) -> dict[str, str]:
         if model.jnt_type[j] == FREE and (
             model.jnt_stiffness[j] or model.dof_armature[v] or model.dof_frictionloss[v] or model.dof_damping[v]
         ):
-            found[f"joint {name}"] = f"joint {name}: a spring, damping, friction or armature of a body that floats"
+            found[f"joint {name}"] = f"joint {name}: a spring, damping, friction or armature of a floating body"
         if field_is_set(model, "jnt_stiffnesspoly", j) or field_is_set(model, "dof_dampingpoly", v):
             found[f"joint {name}"] = f"joint {name}: a spring or damper that is not linear"
         if field_is_set(model, "jnt_springyield", j) or field_entry(model, "jnt_plasticadr", j, -1) >= 0:
             found[f"joint {name}"] = f"joint {name}: a spring that yields"
         if model.jnt_actfrclimited[j]:
-            found[f"actuatorfrcrange of {name}"] = f"actuatorfrcrange of {name}: a bound on the sum of its drives"
+            found[f"actuatorfrcrange of {name}"] = (
+                f"actuatorfrcrange of {name}: a bound on the sum of its actuator forces"
+            )
         if field_is_set(model, "jnt_actgravcomp", j) and model.body_gravcomp.any():
-            found[f"actuatorgravcomp of {name}"] = f"actuatorgravcomp of {name}: gravity that its drives take away"
+            found[f"actuatorgravcomp of {name}"] = f"actuatorgravcomp of {name}: gravity compensation by its actuators"
     return found
 
 
 def _of_tendons(names: PartNames) -> dict[str, str]:
     model, found = names.model, dict[str, str]()
     for k, name in enumerate(names.tendons):
-        acts = {
+        features = {
             "a limit": model.tendon_limited[k],
             "friction": model.tendon_frictionloss[k],
             "a spring or damper that is not linear": field_is_set(model, "tendon_stiffnesspoly", k)
             or field_is_set(model, "tendon_dampingpoly", k),
             "a spring that yields": field_is_set(model, "tendon_springyield", k),
-            "a bound on its drives": field_is_set(model, "tendon_actfrclimited", k),
+            "a bound on its actuator forces": field_is_set(model, "tendon_actfrclimited", k),
         }
         if model.wrap_type[model.tendon_adr[k]] != FIXED_TENDON:
-            acts |= {
+            features |= {
                 "a spring": model.tendon_stiffness[k],
                 "damping": model.tendon_damping[k],
                 "armature": field_is_set(model, "tendon_armature", k),
             }
         elif field_is_set(model, "tendon_armature", k) and branches(model, k):
-            acts["armature across branches, which MuJoCo itself leaves out in part"] = 1
+            features["armature across branches, which MuJoCo itself partly ignores"] = 1
         elif model.tendon_stiffness[k] and np.ptp(model.tendon_lengthspring[k]):
-            acts["a spring with a dead band"] = 1
-        if has := [what for what, given in acts.items() if given]:
+            features["a spring with a dead band"] = 1
+        if present := [what for what, given in features.items() if given]:
             kind = "a fixed tendon" if model.wrap_type[model.tendon_adr[k]] == FIXED_TENDON else "a spatial tendon"
-            found[f"tendon {name}"] = f"tendon {name}: {kind} with {', '.join(has)}"
+            found[f"tendon {name}"] = f"tendon {name}: {kind} with {', '.join(present)}"
     return found
 
 
@@ -119,19 +122,23 @@ def _of_equalities(names: PartNames) -> dict[str, str]:
             t >= 0 and model.wrap_type[model.tendon_adr[t]] != FIXED_TENDON
             for t in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k]))
         )
-        led = [names.bodies[b] for b in _connected_bodies(model, k) if model.body_mocapid[model.body_rootid[b]] >= 0]
-        if model.eq_active0[k] and (kind not in (CONNECT, WELD, JOINT_EQUALITY, TENDON_EQUALITY) or spatial or led):
+        mocap_bodies = [
+            names.bodies[b] for b in _connected_bodies(model, k) if model.body_mocapid[model.body_rootid[b]] >= 0
+        ]
+        if model.eq_active0[k] and (
+            kind not in (CONNECT, WELD, JOINT_EQUALITY, TENDON_EQUALITY) or spatial or mocap_bodies
+        ):
             of = (
                 " of spatial tendons"
                 if spatial
-                else f" to the mocap body {led[0]!r}, which is led from outside" * bool(led)
+                else f" to the mocap body {mocap_bodies[0]!r}, which is moved from outside" * bool(mocap_bodies)
             )
             found[f"equality {name}"] = f"equality {name}: a {EQUALITIES[kind]}{of}"
     return found
 
 
 def _connected_bodies(model: MjModel, k: int) -> list[int]:
-    """Bodies that a connect or a weld holds."""
+    """Return the bodies of a connect or a weld."""
     if int(model.eq_type[k]) not in (CONNECT, WELD):
         return []
     ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
@@ -139,11 +146,11 @@ def _connected_bodies(model: MjModel, k: int) -> list[int]:
 
 
 def branches(model: MjModel, k: int) -> bool:
-    """Whether the joints of a fixed tendon are not all on one way from the world outwards.
+    """Return True if the joints of a fixed tendon are not all on one path from the world.
 
     Args:
-        model: compiled.
-        k: number of the tendon.
+        model: the compiled model.
+        k: index of the tendon.
     """
     start = int(model.tendon_adr[k])
     joints = model.wrap_objid[start : start + int(model.tendon_num[k])]
@@ -155,20 +162,20 @@ def branches(model: MjModel, k: int) -> bool:
 
 
 def _can_touch(model: MjModel) -> bool:
-    """Whether two shapes of bodies that move against each other may touch."""
+    """Return True if two shapes of bodies that move relative to each other may touch."""
     if model.npair:
         return True
     body = model.geom_bodyid
-    weld, kind, takes = model.body_weldid[body], model.geom_contype, model.geom_conaffinity
+    weld, kind, affinity = model.body_weldid[body], model.geom_contype, model.geom_conaffinity
     above = model.body_weldid[model.body_parentid[weld]]
-    meets = (kind[:, None] & takes[None, :]) | (kind[None, :] & takes[:, None])
+    collide = (kind[:, None] & affinity[None, :]) | (kind[None, :] & affinity[:, None])
     apart = weld[:, None] != weld[None, :]
-    # A body does not touch the one that carries it, unless that is the world.
+    # A body does not touch its parent, unless that is the world.
     carried = (above[:, None] == weld[None, :]) & (weld[None, :] != 0)
     if not is_disabled(model, "FILTERPARENT"):
         apart &= ~(carried | carried.T)
     excluded = {int(signature) for signature in model.exclude_signature}
-    for i, j in np.argwhere((meets != 0) & apart):
+    for i, j in np.argwhere((collide != 0) & apart):
         first, second = sorted((int(body[i]), int(body[j])))
         if (first << 16) + second not in excluded and (second << 16) + first not in excluded:
             return True

@@ -1,6 +1,6 @@
 """MuJoCo's numerical warnings as errors.
 
-MuJoCo only warns of a bad state, and then resets it or goes on with it.
+MuJoCo only warns of a bad state, and then resets it or continues with it.
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ WARNING_MESSAGES = {
     "BADQACC": "an acceleration is not finite or beyond 1e10",
     "BADCTRL": "a control is not finite or beyond 1e10",
     "INERTIA": "the inertia matrix is singular",
-    "CNSTRFULL": "there is no room for all constraints",
-    "CONTACTFULL": "there is no room for all contacts",
+    "CNSTRFULL": "there is not enough memory for all constraints",
+    "CONTACTFULL": "there is not enough memory for all contacts",
 }
 
 
 class WarningMonitor:
-    """Counts MuJoCo's warnings; the state that they leave behind is not that of the motion."""
+    """Monitor of MuJoCo's warnings, after which the state is no longer that of the motion."""
 
     def __init__(self, mujoco: ModuleType, model: MjModel) -> None:
         """Look up the kinds of warnings.
 
         Args:
             mujoco: the package.
-            model: MuJoCo's.
+            model: the MjModel.
         """
         self._mujoco, self._model = mujoco, model
         self._kinds = {int(getattr(mujoco.mjtWarning, f"mjWARN_{key}")): key for key in WARNING_MESSAGES}
         self._at = np.array(list(self._kinds))
-        self.forget()
+        self.clear()
 
-    def forget(self) -> None:
-        """Another motion: all warnings that there are were given in it."""
+    def clear(self) -> None:
+        """Reset the counts, for a new motion."""
         self._before: NDArray[np.int64] = np.zeros(int(self._at.max()) + 1, dtype=np.int64)
         self._bytes = b""
 
     def begin(self, data: MjData) -> None:
-        """Count from here.
+        """Count new warnings from now.
 
         Args:
-            data: MuJoCo's.
+            data: the MjData.
         """
         numbers = data.warning.number
         self._before, self._bytes = numbers.astype(np.int64), numbers.tobytes()
 
     def check(self, data: MjData) -> None:
-        """Raise NotFiniteError if there is a new warning since the last look.
+        """Raise NotFiniteError if there is a new warning since the last check.
 
         Args:
-            data: MuJoCo's.
+            data: the MjData.
 
         Raises:
-            NotFiniteError: tells which joint or motor it was.
+            NotFiniteError: for a new warning; the message names the joint or control.
         """
         now = data.warning.number
         numbers = now.tobytes()
@@ -76,14 +76,14 @@ class WarningMonitor:
         before, self._before, self._bytes = self._before, now.astype(np.int64), numbers
         new = [k for k in self._kinds if now[k] > before[k]]
         if new:
-            said = "; ".join(f"{WARNING_MESSAGES[self._kinds[k]]}{self._where(k, data)}" for k in new)
+            reasons = "; ".join(f"{WARNING_MESSAGES[self._kinds[k]]}{self._where(k, data)}" for k in new)
             diverged = any(self._kinds[k].startswith("BAD") for k in new)
             advice = (
-                "The motion has diverged: take a smaller timestep or slower gains, or check masses, inertias and units"
+                "The motion has diverged: try a smaller timestep or smaller gains, or check masses, inertias and units"
                 if diverged
                 else "Give the model more memory (<size memory=…/>), or check its masses and inertias"
             )
-            raise NotFiniteError(f"MuJoCo warns that {said}. {advice}")
+            raise NotFiniteError(f"MuJoCo warns that {reasons}. {advice}")
 
     def _where(self, kind: int, data: MjData) -> str:
         key, info = self._kinds[kind], int(data.warning.lastinfo[kind])
@@ -100,35 +100,36 @@ _LOCK = threading.RLock()
 
 @contextmanager
 def without_warning_log(mujoco: ModuleType) -> Generator[list[str]]:
-    """Keep MuJoCo from writing its warnings into a file in the working folder.
+    """Return a context in which MuJoCo does not write its warnings to a file in the working folder.
 
-    MuJoCo has one callback of each kind for all threads: another thread that comes here meanwhile waits.
+    MuJoCo has one callback of each kind for all threads: other threads wait until the context ends.
 
     Args:
         mujoco: the package.
 
     Yields:
-        What it warns of; nothing where someone else already takes its warnings.
+        List of the warnings; it stays empty if another callback for warnings is installed.
     """
-    told: list[str] = []
+    messages: list[str] = []
     with _LOCK:
         if mujoco.get_mju_user_warning() is not None:
-            yield told
+            yield messages
             return
-        mujoco.set_mju_user_warning(told.append)
+        mujoco.set_mju_user_warning(messages.append)
         try:
-            yield told
+            yield messages
         finally:
             mujoco.set_mju_user_warning(None)
 
 
 @contextmanager
 def installed_callback(mujoco: ModuleType, callback: Callable[[MjModel, MjData], None] | None) -> Generator[None]:
-    """Make something MuJoCo's control callback, and put back the one that was there.
+    """Return a context with a control callback of MuJoCo; the previous one is restored.
 
     Args:
         mujoco: the package.
-        callback: of a model and data; None for none, as MuJoCo compiles no model while there is one of Python's.
+        callback: function of a model and data; None for no callback, as MuJoCo does not compile models while a Python
+            callback is installed.
     """
     with without_warning_log(mujoco):
         before = mujoco.get_mjcb_control()

@@ -1,6 +1,6 @@
 """MJCF elements of bodies, joints, masses and sites.
 
-Numbers are written so that they are read back as they were.
+Numbers are written so that they are read back exactly.
 """
 
 from __future__ import annotations
@@ -25,54 +25,54 @@ class MjcfElement:
     """An element with attributes and children.
 
     Attributes:
-        node: as it is written.
+        node: the XML element.
     """
 
     def __init__(self, tag: str, **attributes: Value) -> None:
-        """Make one.
+        """Build the element.
 
         Args:
-            tag: its name.
-            attributes: words or numbers.
+            tag: name of the element.
+            attributes: words or numbers, by name.
         """
         self.node = ET.Element(tag, {key: _written(value) for key, value in attributes.items()})
 
     def add(self, tag: str, **attributes: Value) -> MjcfElement:
-        """A new child.
+        """Add and return a new child.
 
         Args:
-            tag: its name.
-            attributes: words or numbers.
+            tag: name of the child.
+            attributes: words or numbers, by name.
         """
         child = MjcfElement(tag, **attributes)
         self.node.append(child.node)
         return child
 
     def extend(self, children: Iterable[MjcfElement]) -> None:
-        """Put elements in.
+        """Append children.
 
         Args:
-            children: the elements.
+            children: elements to append.
         """
         self.node.extend(child.node for child in children)
 
 
 def to_text(root: MjcfElement) -> str:
-    """The document.
+    """Return the document as text.
 
     Args:
-        root: its root element.
+        root: root element of the document.
     """
     return xml_text(root.node) + "\n"
 
 
 def quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternion (w, x, y, z) of a rotation, shape (4,).
+    """Return the unit quaternion (w, x, y, z) of a rotation, shape (4,).
 
     Args:
-        R: shape (3, 3).
+        R: rotation, shape (3, 3).
     """
-    # The largest of the four squares is taken, so that nothing cancels.
+    # Start from the largest of the four squares to avoid cancellation.
     trace = float(np.trace(R))
     squares = np.array([trace, *(2.0 * np.diag(R) - trace)])
     k = int(np.argmax(squares))
@@ -89,7 +89,7 @@ def quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def rotation_attributes(R: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Attributes of a frame that is turned; none if it is not.
+    """Return the attributes of a rotated frame; empty for the identity.
 
     Args:
         R: rotation, shape (3, 3).
@@ -110,21 +110,21 @@ def _number(x: float) -> str:
 Array = NDArray[np.float64]
 
 MIN_MOMENT = 2e-15
-"""Mass [kg] and moments [kg m²] of a body that has none: MuJoCo demands more than 1e-15."""
+"""Mass [kg] and moments [kg m²] of a body without mass: MuJoCo requires more than 1e-15."""
 MIN_RADIUS = 0.02
-"""Radius of what is drawn of a body, as a share of the longest body."""
+"""Radius of the drawn capsules, relative to the longest body."""
 COLOR = (0.9, 0.7, 0.4, 1.0)
-"""Of what is drawn: MuJoCo's own is dark before its black background."""
+"""Color of the drawn capsules: MuJoCo's default is dark on its black background."""
 
 
 class BodyWriter:
-    """Writes ``worldbody``.
+    """Writer of ``worldbody``.
 
     Attributes:
-        told: what is left out, as sentences.
-        joints: the joint that has the coordinate of each velocity, by place in v.
-        starts: coordinates of joints where the model is set up, by name.
-        followers: joints that follow others: name, name of the other, ratio of the two, and mass that it moves [kg].
+        omitted: descriptions of what is left out.
+        joints: name of the joint of each velocity, by index in v.
+        starts: reference coordinates of joints, by name.
+        followers: joints that follow others: name, name of the leader, ratio of the two, and moved mass [kg].
     """
 
     def __init__(
@@ -133,14 +133,14 @@ class BodyWriter:
         """Plan the bodies.
 
         Args:
-            robot: what is written.
+            robot: robot to write.
             tree: its bodies.
-            forces: of its joints.
-            poses: of its bodies.
-            q0: coordinates at which the model is set up, shape (nq,).
-            limits: whether bounds of joints are written.
+            forces: passive forces of its joints.
+            poses: poses of its bodies.
+            q0: reference coordinates of the model, shape (nq,).
+            limits: True to write the bounds of joints.
         """
-        self.told: list[str] = []
+        self.omitted: list[str] = []
         self.joints: dict[int, str] = {}
         self.starts: dict[str, float] = {}
         self.followers: list[tuple[str, str, float, float]] = []
@@ -148,19 +148,19 @@ class BodyWriter:
         self._q0, self._labels = q0, tree.labels
         self._elements: dict[str, MjcfElement] = {}
         self._sites: set[str] = set()
-        wanted = {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
-        points = {name: (None, x) for name, x in robot.points.items() if name not in wanted}
-        self._places = poses.fixed({**wanted, **points})
-        lost = [name for name in (*wanted, *points) if name not in self._places]
-        if lost:
-            self.told.append(f"the points {', '.join(lost)}, which are fixed in none of its bodies")
+        frames = {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
+        points = {name: (None, x) for name, x in robot.points.items() if name not in frames}
+        self._site_poses = poses.fixed({**frames, **points})
+        loose = [name for name in (*frames, *points) if name not in self._site_poses]
+        if loose:
+            self.omitted.append(f"the points {', '.join(loose)}, which are not fixed in any body")
         inner = self._between(q0)
         lengths = [np.linalg.norm(solid.position) for solid in tree.solids]
         lengths += [abs(inner[solid.at_v]) for solid in tree.solids if solid.kind == "slide"]
         self._size = float(max(lengths, default=0.0)) or 1.0
 
     def write(self, world: MjcfElement) -> None:
-        """Put all bodies into an element.
+        """Write all bodies into an element.
 
         Args:
             world: ``<worldbody>``.
@@ -174,24 +174,24 @@ class BodyWriter:
             for share in solid.proportional_bodies:
                 self._elements[share.name] = self._share(self._elements[solid.name], solid, share, inner)
         self._draw()
-        for name, (body, R, x) in self._places.items():
+        for name, (body, R, x) in self._site_poses.items():
             self.site(name, body, x, R)
 
     def label(self, body: str) -> str:
-        """Name of what was written for a body.
+        """Return the name of the element written for a body.
 
         Args:
-            body: name of the joint that moves it, or of what follows one.
+            body: name of the joint that moves it, or of the proportional body.
         """
         return self._elements[body].node.get("name", "")
 
     def site(self, name: str, body: str, x: Array, R: Array | None = None) -> str:
-        """A site, and the name that it got.
+        """Add a site and return its name, which is made unique.
 
         Args:
-            name: wanted.
-            body: that it is fixed in; empty for the world.
-            x: place in the body, shape (3,) [m].
+            name: preferred name.
+            body: body to which it is fixed; empty for the world.
+            x: position in the body, shape (3,) [m].
             R: orientation in the body, shape (3, 3).
         """
         count, label = 1, name
@@ -204,7 +204,7 @@ class BodyWriter:
         return label
 
     def _between(self, q: Array) -> Array:
-        """Coordinates between bodies, in the places of v; zero for bodies that float."""
+        """Return relative joint coordinates at the indices of v; zero for floating bodies."""
         found = np.zeros(self._robot.coordinates.nv)
         for solid in self._tree.solids:
             if solid.kind != "free":
@@ -217,11 +217,13 @@ class BodyWriter:
         if solid.kind == "free":
             if solid.parent >= 0 or not np.array_equal(R, np.eye(3)) or x.any():
                 raise BridgeError(
-                    f"{self._robot.name}: {solid.name!r} floats in a frame other than the world's, and MuJoCo has free "
-                    "joints in the world's frame only: place it there"
+                    f"{self._robot.name}: {solid.name!r} must float in the world's frame, the only one in which MuJoCo "
+                    "has free joints"
                 )
-            place, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
-            body = parent.add("body", name=self._labels[solid.name], pos=place, quat=np.roll(e, 1) / np.linalg.norm(e))
+            position, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
+            body = parent.add(
+                "body", name=self._labels[solid.name], pos=position, quat=np.roll(e, 1) / np.linalg.norm(e)
+            )
             body.add("freejoint", name=solid.name)
             self._inertial(body, solid.mass)
             return body
@@ -237,7 +239,7 @@ class BodyWriter:
                 R = R @ _turn(axis, float(value))
         body = parent.add("body", name=self._labels[solid.name], pos=x, **rotation_attributes(R))
         for kind, axis, name, at, value in moves:
-            # All joints of one body are given in its own axes, where it is set up.
+            # MJCF gives all joints of a body in the axes of its reference pose.
             own = axis if solid.kind != "planar" else _turn(solid.axes[2], float(q[2])).T @ axis
             self._joint(body, solid, kind, own, name, at, float(value))
         self._inertial(body, solid.mass)
@@ -259,26 +261,26 @@ class BodyWriter:
         bounds = limits.lower[at_q], limits.upper[at_q]
         if self._limits and np.isfinite(bounds).any():
             if not solid.is_relative:
-                self.told.append(f"the bounds of {name!r}, an angle that is measured from the world")
+                self.omitted.append(f"the bounds of {name!r}, an angle that is measured from the world")
             elif bounds[0] == bounds[1]:
-                self.told.append(f"the bounds of {name!r}, which are one number, {bounds[0]:g}")
+                self.omitted.append(f"the bounds of {name!r}, which are equal, {bounds[0]:g}")
             else:
-                # MuJoCo has no bound on one side alone.
+                # MuJoCo does not support a bound on one side only.
                 extra |= {"limited": "true", "range": np.clip(bounds, -1e10, 1e10)}
         self.joints[at], self.starts[name] = name, value
         body.add("joint", name=name, type=kind, axis=axis, **extra)
 
     def _share(self, parent: MjcfElement, solid: TreeBody, share: ProportionalBody, inner: Array) -> MjcfElement:
-        """A body in the one that the whole joint moves, which goes back by what is not its share.
+        """Add a proportional body inside the one that the whole joint moves, with a joint back by the difference.
 
-        As a descendant, and not a sibling, of what it follows it can be coupled to it in MuJoCo's mass matrix.
+        As a descendant of its leader, not a sibling, it can be coupled to it in MuJoCo's mass matrix.
         """
-        axis, lag = solid.axes[0], share.ratio - 1.0
-        value = lag * float(inner[solid.at_v])
+        axis, difference = solid.axes[0], share.ratio - 1.0
+        value = difference * float(inner[solid.at_v])
         x, R = (axis * value, np.eye(3)) if solid.kind == "slide" else (np.zeros(3), _turn(axis, value))
         body = parent.add("body", name=share.name, pos=x, **rotation_attributes(R))
-        if lag:
-            self.followers.append((share.name, solid.name, lag, share.mass.mass))
+        if difference:
+            self.followers.append((share.name, solid.name, difference, share.mass.mass))
             self.starts[share.name] = value
             body.add("joint", name=share.name, type=solid.kind, axis=axis, **({"ref": value} if value else {}))
         self._inertial(body, share.mass)
@@ -298,37 +300,37 @@ class BodyWriter:
         )
 
     def _draw(self) -> None:
-        """Thin capsules, which touch nothing and weigh nothing, from the origin of each body to what is in it."""
+        """Add thin capsules without mass and contact from the origin of each body to its points and children."""
         solids, least = self._tree.solids, 1e-3 * self._size
         for k, solid in enumerate(solids):
             ends = [after.position for after in solids if after.parent == k]
             if not ends:
-                # The last of a chain reaches to the farthest of its points.
-                inside = [x for body, _, x in self._places.values() if body == solid.name]
+                # The last body of a chain extends to the farthest of its points.
+                inside = [x for body, _, x in self._site_poses.values() if body == solid.name]
                 ends = sorted(inside, key=lambda x: float(x @ x))[-1:]
             if solid.mass is not None:
                 ends.append(solid.mass.center)
             if solid.kind == "slide":
-                # What slides is as long as it is drawn out where the model is set up.
+                # A sliding body extends back to the joint's zero.
                 ends.append(-solid.axes[0] * self.starts[solid.names[0]])
             self._capsules(solid.name, ends, least)
             for share in solid.proportional_bodies:
                 self._capsules(share.name, [share.mass.center], least)
 
     def _capsules(self, body: str, ends: Sequence[Array], least: float) -> None:
-        """To places in a body, each once, but for those that are at the origin."""
+        """Add capsules to points of a body, each point once, except those at the origin."""
         drawn = [np.zeros(3)]
         for end in ends:
             if min(float(np.linalg.norm(end - other)) for other in drawn) > least:
                 drawn.append(end)
-                ends_there = np.concatenate([np.zeros(3), end])
-                look: dict[str, Value] = {"size": MIN_RADIUS * self._size, "rgba": COLOR, "group": 1}
+                segment = np.concatenate([np.zeros(3), end])
+                style: dict[str, Value] = {"size": MIN_RADIUS * self._size, "rgba": COLOR, "group": 1}
                 nothing: dict[str, Value] = {"mass": 0, "contype": 0, "conaffinity": 0}
-                self._elements[body].add("geom", type="capsule", fromto=ends_there, **look, **nothing)
+                self._elements[body].add("geom", type="capsule", fromto=segment, **style, **nothing)
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
-    """Principal moments that MuJoCo accepts, and their axes; moments differ from the given ones by rounding."""
+    """Return principal moments that MuJoCo accepts, and their axes; the moments change by no more than rounding."""
     if np.count_nonzero(inertia - np.diag(np.diag(inertia))) == 0:
         moments, axes = np.diag(inertia).copy(), np.eye(3)
     else:
@@ -339,7 +341,7 @@ def _principal(inertia: Array) -> tuple[Array, Array]:
     order = np.argsort(moments)
     lack = moments[order[2]] - moments[order[0]] - moments[order[1]]
     if lack > 0.0:
-        # No more than rounding, of a rod or of a plate.
+        # Only rounding errors, for a rod or a plate.
         moments[order[0]] += lack * (1.0 + 1e-12) + 1e-15 * moments[order[2]]
     return moments, axes
 

@@ -35,13 +35,13 @@ COUPLING_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """q = ratio q_leader + offset.
+    """A joint with q = ratio q_leader + offset.
 
     Attributes:
-        solid: place in the tree of what follows.
-        leader: place of what it follows, which follows nothing itself.
-        ratio: of the two.
-        offset: where the leader is at zero [rad or m].
+        solid: index of the joint's solid in the tree.
+        leader: index of the leader's solid; a leader follows no other joint.
+        ratio: ratio of the two.
+        offset: coordinate where that of the leader is zero [rad or m].
     """
 
     solid: int
@@ -53,16 +53,16 @@ class MimicJoint:
 def mimic_joints(
     robot: Robot, tree: BodyTree, couplings: Sequence[JointCoupling], order: Sequence[int]
 ) -> list[MimicJoint]:
-    """Each joint of a group that is tied together follows the first, as Pinocchio's may follow one before them only.
+    """Return mimic joints: each joint of a coupled group follows the first, as Pinocchio requires an earlier leader.
 
     Args:
-        robot: whose message it is.
+        robot: the robot, for messages.
         tree: its bodies.
-        couplings: sums of the joints' coordinates.
-        order: number in the model of each solid's joint.
+        couplings: linear couplings of the joints' coordinates.
+        order: index in the model of each solid's joint.
 
     Raises:
-        BridgeError: for a sum that is not one of two hinges or slides, or ties them twice, by name.
+        BridgeError: for a coupling not of two hinges or slides, or one that contradicts others, by name.
     """
     single = {solid.at_v: k for k, solid in enumerate(tree.solids) if solid.kind in ("hinge", "slide")}
     ties: dict[int, list[tuple[int, float, float, str]]] = {}
@@ -94,9 +94,9 @@ def mimic_joints(
                 ):
                     raise BridgeError(
                         f"{robot.name}: {name!r} and other natural constraints tie {tree.solids[other].name!r} in two "
-                        "ways, so that it cannot move"
+                        "ways, so it cannot move"
                     )
-    # Model by model: what is rebuilt first must not be what others follow.
+    # Each mimic joint rebuilds the model: go by the order of the joints.
     return sorted((f for f in found.values() if f.solid != f.leader), key=lambda f: order[f.solid])
 
 
@@ -111,30 +111,30 @@ def export(
     p: Mapping[str, float] | ArrayLike | None = None,
     q: ArrayLike | None = None,
 ) -> PinocchioModel:
-    """The robot's tree of bodies as a ``pinocchio.Model``, and its closed loops as ``RigidConstraintModel`` s.
+    """Export the robot's tree of bodies to a ``pinocchio.Model``, and its closed loops to ``RigidConstraintModel`` s.
 
     Joints keep their names; angles from the world's axes become angles between bodies. A planar joint becomes two
     slides and a hinge, ``name.x``, ``name.y`` and ``name.angle``, whose velocities are the rates of its coordinates. A
-    body that is carried by a share of its joint hangs on a joint that mimics it, and so does a joint that a natural
-    constraint ties to another; these Pinocchio has in ``crba``, ``rnea`` and ``nonLinearEffects`` only. Points and
-    frames become frames. Armature that M has beyond the bodies, damping and friction go into the model's fields.
+    body that moves by a fraction of its joint gets a mimic joint, and so does a joint that a natural constraint ties to
+    another; Pinocchio supports these only in ``crba``, ``rnea`` and ``nonLinearEffects``. Points and frames become
+    frames. Armature that M has in addition to the bodies, damping and friction go into the model's fields.
 
     Args:
-        robot: with a tree of bodies.
+        robot: robot with a tree of bodies.
         p: its parameters: nominal, overridden by name, or the whole vector.
-        q: coordinates near which its loops are closed, shape (nq,); all zero if not given. Only an axis that is held
-            needs them, which could point either way.
+        q: coordinates near which its loops are closed, shape (nq,); all zero if not given. Only needed for a
+            constrained axis, which could point either way.
 
     Raises:
         BridgeError: for a robot without a tree, or a natural constraint, an absolute angle or a mass matrix that
-            Pinocchio has no place for; the message names it.
+            Pinocchio cannot represent; the message names it.
 
     Warns:
-        BridgeWarning: of forces that the model has no place for, which :meth:`PinocchioModel.passive` gives.
+        BridgeWarning: for forces that the model cannot represent; :meth:`PinocchioModel.passive` returns them.
     """
     pin: Any = import_optional("pinocchio", "pinocchio")
     if not isinstance(robot, Robot):
-        raise BridgeError(f"a Robot is exported to Pinocchio, got {robot!r}")
+        raise BridgeError(f"only a Robot can be exported to Pinocchio, got {robot!r}")
     tree = BodyTree.of(robot, p)
     poses = BodyPoses(robot, tree)
     q0 = neutral_coordinates(robot) if q is None else vector("q", q, robot.coordinates.nq)
@@ -155,20 +155,20 @@ def export(
     states = PinocchioStateConversion(robot, model)
     _set_limits(model, robot, states)
     loops = tuple(_loop(model, robot, one, joints) for one in found.pins)
-    lost = set_passive_parameters(robot, tree.p, model, states)
-    if lost:
+    unsupported = set_passive_parameters(robot, tree.p, model, states)
+    if unsupported:
         warnings.warn(
             BridgeWarning(
-                f"{robot.name}: a Pinocchio model has no place for forces of the robot besides gravity and inertia: "
-                f"{'; '.join(lost)}. Add .passive(q, v) of what is returned to the forces"
+                f"{robot.name}: a Pinocchio model cannot represent forces besides gravity and inertia: "
+                f"{'; '.join(unsupported)}. Add .passive(q, v) of the exported model to the forces"
             ),
             stacklevel=caller_stacklevel(),
         )
-    return PinocchioModel(robot, tree.p, model, model.createData(), loops, states, lost)
+    return PinocchioModel(robot, tree.p, model, model.createData(), loops, states, unsupported)
 
 
 def _add_solids(model: Any, robot: Robot, tree: BodyTree) -> dict[str, int]:  # noqa: ANN401 - has no type information
-    """Number in the model of each body's joint; they are added branch by branch, as Pinocchio wants them."""
+    """Add the bodies branch by branch, as Pinocchio requires; return the index in the model of each body's joint."""
     pin: Any = import_optional("pinocchio", "pinocchio")
     joints = {"": 0}
     nodes = () if robot.tree is None else robot.tree.nodes
@@ -185,13 +185,13 @@ def _add_solids(model: Any, robot: Robot, tree: BodyTree) -> dict[str, int]:  # 
         for child, other in enumerate(tree.solids):
             if other.parent == k:
                 add(child)
-        place = pin.SE3(solid.rotation, solid.position)
+        placement = pin.SE3(solid.rotation, solid.position)
         for share in solid.proportional_bodies:
-            # What goes along with no share at all stays where the joint is placed.
-            carrier, within = parent, place
+            # A body with ratio 0 stays at the placement of the joint.
+            carrier, within = parent, placement
             if share.ratio != 0.0:
                 follower = pin.JointModelMimic(model.joints[own], share.ratio, 0.0)
-                carrier, within = int(model.addJoint(parent, follower, place, share.name)), pin.SE3.Identity()
+                carrier, within = int(model.addJoint(parent, follower, placement, share.name)), pin.SE3.Identity()
             joints[share.name] = carrier
             model.appendBodyToJoint(joints[share.name], _inertia(share.mass), within)
             model.addBodyFrame(share.name, joints[share.name], within, 0)
@@ -209,16 +209,16 @@ def _inertia(mass: MassProperties) -> Any:  # noqa: ANN401 - has no type informa
 
 def _add_joint(model: Any, parent: int, solid: TreeBody) -> int:  # noqa: ANN401 - has no type information
     pin: Any = import_optional("pinocchio", "pinocchio")
-    place = pin.SE3(solid.rotation, solid.position)
+    placement = pin.SE3(solid.rotation, solid.position)
     if solid.kind == "free":
-        return int(model.addJoint(parent, pin.JointModelFreeFlyer(), place, solid.name))
+        return int(model.addJoint(parent, pin.JointModelFreeFlyer(), placement, solid.name))
     if solid.kind == "planar":
         for end, axis in zip(("x", "y"), solid.axes[:2], strict=True):
-            parent = model.addJoint(parent, _joint_model("Prismatic", axis), place, f"{solid.name}.{end}")
-            place = pin.SE3.Identity()
-        return int(model.addJoint(parent, _joint_model("Revolute", solid.axes[2]), place, f"{solid.name}.angle"))
+            parent = model.addJoint(parent, _joint_model("Prismatic", axis), placement, f"{solid.name}.{end}")
+            placement = pin.SE3.Identity()
+        return int(model.addJoint(parent, _joint_model("Revolute", solid.axes[2]), placement, f"{solid.name}.angle"))
     word = "Revolute" if solid.kind == "hinge" else "Prismatic"
-    return int(model.addJoint(parent, _joint_model(word, solid.axes[0]), place, solid.name))
+    return int(model.addJoint(parent, _joint_model(word, solid.axes[0]), placement, solid.name))
 
 
 def _joint_model(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type information
@@ -230,9 +230,9 @@ def _joint_model(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type i
 
 
 def _add_frames(model: Any, robot: Robot, poses: BodyPoses, joints: Mapping[str, int]) -> None:  # noqa: ANN401
-    """Points and frames that are fixed in a body."""
+    """Add the points and frames that are fixed in a body."""
     pin: Any = import_optional("pinocchio", "pinocchio")
-    frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, place) for name, place in robot.points.items()}
+    frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, point) for name, point in robot.points.items()}
     frames |= {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
     free = {name: frame for name, frame in frames.items() if not model.existFrame(name)}
     for name, (body, R, x) in poses.fixed(free).items():
@@ -240,26 +240,26 @@ def _add_frames(model: Any, robot: Robot, poses: BodyPoses, joints: Mapping[str,
 
 
 def _set_limits(model: Any, robot: Robot, states: PinocchioStateConversion) -> None:  # noqa: ANN401
-    """Bounds of joints that have the same coordinate there as here, and of inputs that act on one joint there."""
+    """Set the bounds of joints with the same coordinate in the robot, and of inputs that act on one joint."""
     c, limits = robot.coordinates, robot.limits
     q = neutral_coordinates(robot)
     X, T = states.velocity_jacobian(q), states.inverse_velocity_jacobian(q)
     lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
     speed, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
-    here = {there: own for own, there in states.names.items()}
+    own_names = {name: own for own, name in states.names.items()}
     for piece in states.pieces:
-        places = np.flatnonzero(X[piece.v])
-        if piece.kind == "same" and piece.joint.nq == 1 and len(places) == 1:
-            own = c.names.index(here[piece.name])
+        indices = np.flatnonzero(X[piece.v])
+        if piece.kind == "same" and piece.joint.nq == 1 and len(indices) == 1:
+            own = c.names.index(own_names[piece.name])
             lower[piece.q], upper[piece.q] = limits.lower[own], limits.upper[own]
-            speed[piece.v] = limits.speed[places[0]]
+            speed[piece.v] = limits.speed[indices[0]]
     B = constant_values(robot.input_matrix)
     if B is not None:
         for column, bound in zip((T.T @ B).T, limits.effort, strict=True):
-            places = np.flatnonzero(np.abs(column) > 1e-12)
-            if len(places) == 1:
-                effort[places[0]] = bound * abs(column[places[0]])
-    # No bound is the largest number there, as Pinocchio has it.
+            indices = np.flatnonzero(np.abs(column) > 1e-12)
+            if len(indices) == 1:
+                effort[indices[0]] = bound * abs(column[indices[0]])
+    # Pinocchio writes no bound as the largest number.
     lower, upper, speed, effort = (np.clip(bound, -BOUNDLESS, BOUNDLESS) for bound in (lower, upper, speed, effort))
     model.lowerPositionLimit, model.upperPositionLimit = lower, upper
     model.upperVelocityLimit, model.lowerVelocityLimit = speed, -speed
@@ -272,15 +272,15 @@ def _loop(
     pair: PointConstraint,
     joints: Mapping[str, int],
 ) -> pinocchio.RigidConstraintModel:
-    """Two points held together, with the gains of their natural constraint."""
+    """Build the constraint of two coinciding points, with the gains of their natural constraint."""
     pin: Any = import_optional("pinocchio", "pinocchio")
     equation = next(one.perturbation for one in robot.natural if one.name == pair.name)
     if not isinstance(equation, Baumgarte):
         raise BridgeError(
-            f"{robot.name}: deviations of {pair.name!r} obey {equation!r}; Pinocchio's constraints have "
-            "Baumgarte's equation only"
+            f"{robot.name}: deviations of {pair.name!r} obey {equation!r}, but Pinocchio's constraints support only "
+            "Baumgarte"
         )
-    # Pinocchio's second body may be the world, its first may not.
+    # In Pinocchio the second body may be the world, the first may not.
     sides = ((joints[pair.first], pair.point), (joints[pair.second], pair.other))
     (first, anchor), (second, other) = sides if sides[0][0] else sides[::-1]
     one = np.eye(3)

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def with_armature(robot: Robot, armature: Mapping[str, ca.SX]) -> Robot:
-    """The robot with M + diag(armature) and T + ½ Σ armature v²; h stays, for the joints turn about fixed axes.
+    """Return the robot with M + diag(armature) and T + ½ Σ armature v²; h is unchanged, as M changes by a constant.
 
     Args:
-        robot: as it is without.
-        armature: inertia on the side of the joint by the name of its coordinate, whose rate is its velocity
-            [kg m² or kg]; expressions in the robot's parameters.
+        robot: robot without armature.
+        armature: inertia at the joint by the name of its coordinate, whose rate is its velocity [kg m² or kg];
+            expressions in the robot's parameters.
     """
     if not armature:
         return robot
@@ -65,11 +65,11 @@ Array = NDArray[np.float64]
 
 
 def close_loops(robot: Robot, model: Any, parts: Sequence[ConvertedJoint], constraints: Sequence[Any]) -> Robot:  # noqa: ANN401
-    """The robot with its loops closed; reactions are of least norm, as rows may depend on each other.
+    """Return the robot with closed loops; reactions have least norm, as rows may depend on each other.
 
     Args:
-        robot: of the model's tree.
-        model: of Pinocchio.
+        robot: robot of the model's tree.
+        model: the Pinocchio model.
         parts: its joints.
         constraints: ``RigidConstraintModel`` s, or point and frame anchors.
 
@@ -77,30 +77,33 @@ def close_loops(robot: Robot, model: Any, parts: Sequence[ConvertedJoint], const
         BridgeError: for another kind of constraint, one with compliance or with a joint that the model does not have.
     """
     pin: Any = import_optional("pinocchio", "pinocchio")
-    last, soft = {part.index: k for k, part in enumerate(parts)}, list[str]()
-    taken = {constraint.name for constraint in robot.natural}
+    last, without_gains = {part.index: k for k, part in enumerate(parts)}, list[str]()
+    used = {constraint.name for constraint in robot.natural}
     for number, given in enumerate(constraints, 1):
-        held = _rigid(pin, model, given, number)
-        name = str(held.name) or f"loop {number}"
-        while name in taken:
+        constraint = _rigid(pin, model, given, number)
+        name = str(constraint.name) or f"loop {number}"
+        while name in used:
             name = f"{name} again"
-        taken.add(name)
+        used.add(name)
         sides = [
-            _side(robot, last, int(joint), place, name)
-            for joint, place in ((held.joint1_id, held.joint1_placement), (held.joint2_id, held.joint2_placement))
+            _side(robot, last, int(joint), pose, name)
+            for joint, pose in (
+                (constraint.joint1_id, constraint.joint1_placement),
+                (constraint.joint2_id, constraint.joint2_placement),
+            )
         ]
-        equation = _equation(held.m_baumgarte_parameters, name, soft)
+        equation = _equation(constraint.m_baumgarte_parameters, name, without_gains)
         closures = [Closure(sides[0].position, sides[1].position, name)]
-        if held.type == pin.ContactType.CONTACT_6D:
+        if constraint.type == pin.ContactType.CONTACT_6D:
             a, b = sides[0].rotation, sides[1].rotation
             turned = ca.vertcat(*(ca.dot(a[:, i], b[:, j]) for i, j in ((1, 2), (2, 0), (0, 1))))
             closures.append(Closure(turned, ca.SX(ca.DM.zeros(3)), f"{name}.turn"))
         robot = mechanism(robot, closures, name=robot.name, perturbation=equation, redundant="least-norm")
-    if soft:
+    if without_gains:
         warnings.warn(
             BridgeWarning(
-                f"the constraints {', '.join(soft)} of Pinocchio have no gains against drift; here they have those of "
-                f"{Baumgarte()}, which change nothing where the loops are closed"
+                f"the constraints {', '.join(without_gains)} of Pinocchio have no gains against drift; the robot uses "
+                f"those of {Baumgarte()}, which have no effect while the loops are closed"
             ),
             stacklevel=caller_stacklevel(),
         )
@@ -108,26 +111,28 @@ def close_loops(robot: Robot, model: Any, parts: Sequence[ConvertedJoint], const
 
 
 def _rigid(pin: Any, model: Any, given: Any, number: int) -> Any:  # noqa: ANN401 - has no type information
-    """A rigid constraint, made of an anchor where it is one."""
+    """Return a rigid constraint; an anchor is converted to one."""
     if isinstance(given, pin.PointAnchorConstraintModel | pin.FrameAnchorConstraintModel):
         given = pin.convertToRigidConstraintModel(model, given)
     if not isinstance(given, pin.RigidConstraintModel):
         raise BridgeError(
-            f"constraint {number} is a {type(given).__name__}, which has no counterpart here; there are "
+            f"constraint {number} is a {type(given).__name__}, which cannot be converted; supported are "
             "RigidConstraintModel, PointAnchorConstraintModel and FrameAnchorConstraintModel"
         )
     label = str(given.name) or number
     moved = [given.desired_contact_velocity.vector, given.desired_contact_acceleration.vector]
     placed = given.desired_contact_placement
     if any(np.any(np.array(x)) for x in moved) or not placed.isIdentity(0.0):
-        raise BridgeError(f"constraint {label!r} wants its two frames apart or moving, which has no counterpart here")
+        raise BridgeError(
+            f"constraint {label!r} must have no desired placement, velocity or acceleration of its frames"
+        )
     if max(int(given.joint1_id), int(given.joint2_id)) >= int(model.njoints):
-        raise BridgeError(f"constraint {label!r} has a joint that the model does not have: it is of another model")
+        raise BridgeError(f"constraint {label!r} has a joint that the model does not have: it belongs to another model")
     return given
 
 
-def _side(robot: Robot, last: dict[int, int], joint: int, place: Any, name: str) -> Frame:  # noqa: ANN401
-    turn, position = (np.array(x, dtype=np.float64) for x in (place.rotation, place.translation))
+def _side(robot: Robot, last: dict[int, int], joint: int, pose: Any, name: str) -> Frame:  # noqa: ANN401
+    turn, position = (np.array(x, dtype=np.float64) for x in (pose.rotation, pose.translation))
     frame = Frame(ca.SX(ca.DM(turn)), ca.SX(ca.DM(position)))
     if joint == 0:
         return frame
@@ -136,22 +141,22 @@ def _side(robot: Robot, last: dict[int, int], joint: int, place: Any, name: str)
     return require_tree(robot).points.attach(last[joint], frame)
 
 
-def _equation(gains: Any, name: str, soft: list[str]) -> Perturbation:  # noqa: ANN401 - has no type information
+def _equation(gains: Any, name: str, without_gains: list[str]) -> Perturbation:  # noqa: ANN401 - has no type information
     stiff, damped = float(gains.Kp), float(gains.Kd)
     if stiff == 0.0 and damped == 0.0:
-        soft.append(name)
+        without_gains.append(name)
         return Baumgarte()
     if not (stiff > 0.0 and damped > 0.0):
         raise BridgeError(
             f"the gains Kp = {stiff:g} and Kd = {damped:g} of constraint {name!r} do not make deviations decay: "
-            "give it two positive ones, or none"
+            "set both positive, or both zero"
         )
     return Baumgarte(damped / 2.0, math.sqrt(stiff))
 
 
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 BOUNDLESS = 1e300
-"""Pinocchio writes no bound as the largest number that there is."""
+"""Bounds beyond this count as none: Pinocchio writes no bound as the largest number."""
 
 
 def load(
@@ -161,42 +166,41 @@ def load(
     dissipation: bool = False,
     formulation: Formulation | None = None,
 ) -> Robot:
-    """Robot of a ``pinocchio.Model``: M(q) a + h(q, v) = B u + Aᵀ μ.
+    """Build the robot M(q) a + h(q, v) = B u + Aᵀ μ of a ``pinocchio.Model``.
 
-    *Joints.* Hinges, slides, planar and floating ones keep their names; a hinge that Pinocchio writes as cosine and
-    sine has its angle here, and the velocities of a planar joint are the rates of (x, y, angle). Composite and
-    universal joints, translations and ``SphericalZYX`` become several in a row, ``name.1``, ``name.2``, or by axis
-    ``name.x``; :class:`PinocchioStateConversion` turns states from one to the other. A joint that mimics another keeps
-    a coordinate here, with a natural constraint.
+    *Joints.* Hinges, slides, planar and floating joints keep their names; a hinge that Pinocchio writes as cosine and
+    sine has an angle, and the velocities of a planar joint are the rates of (x, y, angle). Composite and universal
+    joints, translations and ``SphericalZYX`` become several in a row, ``name.1``, ``name.2``, or by axis ``name.x``;
+    :class:`PinocchioStateConversion` converts states. A mimic joint keeps a coordinate, with a natural constraint.
 
     *Parameters.* ``g``; for each joint with mass ``<body>.mass``, ``.cx``, ``.cy``, ``.cz``, ``.ixx`` … in its axes and
-    about the centre of mass: bodies that are fixed to each other are one in Pinocchio, called by the first; and
-    ``<joint>.armature`` where the model has some.
+    about the centre of mass: bodies that are fixed to each other are one in Pinocchio, named after the first; and
+    ``<joint>.armature`` where the model has armature.
 
-    *Inputs.* A torque or force on each velocity, except of floating joints and those that follow another.
+    *Inputs.* A torque or force on each velocity, except those of floating and mimic joints.
 
     Args:
-        model: of Pinocchio, or what :func:`export` made, whose constraints are taken with it.
+        model: a Pinocchio model, or the result of :func:`export`, whose constraints are used by default.
         constraints: closed loops: ``RigidConstraintModel`` s, or point and frame anchors.
-        dissipation: whether h has the model's damping and friction, as d v and f sign(v), which Pinocchio's algorithms
-            leave out.
+        dissipation: True to include the model's damping and friction in h, as d v and f sign(v); Pinocchio's
+            algorithms leave them out.
         formulation: how the equations are derived; ``Articulated()`` if not given.
 
     Raises:
-        BridgeError: for a joint or constraint that has no counterpart here, by name.
+        BridgeError: for a joint or constraint that cannot be converted, by name.
 
     Warns:
-        BridgeWarning: of damping and friction that are left out, and of constraints without gains.
+        BridgeWarning: about damping and friction that are left out, and constraints without gains.
     """
     pin: Any = import_optional("pinocchio", "pinocchio")
     if isinstance(model, PinocchioModel):
         constraints = model.constraints if constraints is None else constraints
         model = model.model
     if not isinstance(model, pin.Model):
-        raise BridgeError(f"a pinocchio.Model is loaded, got {model!r}")
+        raise BridgeError(f"model must be a pinocchio.Model, got {model!r}")
     parts = convert_joints(model)
     if not parts:
-        raise BridgeError("nothing moves in this Pinocchio model: it has no joints")
+        raise BridgeError("the Pinocchio model has no joints, so nothing in it can move")
     names = _body_names(model, parts)
     parameters, direction = _declare(model, parts, names, dissipation)
     symbols = dict(parameters)
@@ -205,7 +209,7 @@ def load(
     driven = [
         not isinstance(part.joint, Floating) and part.kind != "follower" for part in parts for _ in range(part.joint.nv)
     ]
-    at = [place for places in tree.velocity_indices for place in places]
+    at = [index for indices in tree.velocity_indices for index in indices]
     chosen = [at[i] for i, has_input in enumerate(driven) if has_input]
     units = [unit for part in parts for unit in part.joint.input_units]
     robot = tree_system(
@@ -226,7 +230,7 @@ def load(
 
 
 def _body_names(model: Any, parts: Sequence[ConvertedJoint]) -> dict[int, str]:  # noqa: ANN401 - has no type information
-    """Name of what each joint carries: of the first body frame there that no other has, or of the joint."""
+    """Return the name of the body on each joint: that of its first body frame with an unused name, or of the joint."""
     pin: Any = import_optional("pinocchio", "pinocchio")
     found: dict[int, str] = {}
     for frame in model.frames:
@@ -242,7 +246,7 @@ def _declare(
     names: dict[int, str],
     dissipation: bool,
 ) -> tuple[Parameters, Array]:
-    """Parameters, and the direction in which things fall."""
+    """Return the parameters, and the direction of gravity."""
     fall = np.array(model.gravity.linear, dtype=np.float64)
     g = float(np.linalg.norm(fall))
     values, ranges = {"g": g}, dict[str, Range]()
@@ -261,42 +265,43 @@ def _declare(
         ranges[f"{name}.mass"] = Range.NOT_NEGATIVE
     for name, value in _armatures(model, parts).items():
         values[f"{name}.armature"], ranges[f"{name}.armature"] = value, Range.NOT_NEGATIVE
-    rubbed = [
+    resistances = [
         (p.name, w, x)
         for p in parts
         for w, x in zip(("damping", "friction"), _damping_and_friction(model, p), strict=True)
         if x
     ]
-    if rubbed and not dissipation:
+    if resistances and not dissipation:
         warnings.warn(
             BridgeWarning(
-                f"Pinocchio's algorithms leave out {', '.join(f'{word} of {name}' for name, word, _ in rubbed)}, which "
-                "the model lists, and so does the robot; dissipation=True takes it into h"
+                "Pinocchio's algorithms leave out "
+                f"{', '.join(f'{word} of {name}' for name, word, _ in resistances)}, which the model lists, and so "
+                "does the robot; dissipation=True includes it in h"
             ),
             stacklevel=caller_stacklevel(),
         )
     elif dissipation:
-        for name, word, value in rubbed:
+        for name, word, value in resistances:
             values[f"{name}.{word}"], ranges[f"{name}.{word}"] = value, Range.NOT_NEGATIVE
     return Parameters.declare(values, ranges=ranges), np.array([0.0, 0.0, -1.0]) if g == 0.0 else fall / g
 
 
 def _damping_and_friction(model: Any, part: ConvertedJoint) -> tuple[float, float]:  # noqa: ANN401 - has no type information
-    """Damping and friction of a joint of one velocity."""
+    """Return damping and friction of a joint with one velocity, zero for other joints."""
     if part.kind == "follower" or part.joint.nv != 1:
         return 0.0, 0.0
     return float(model.damping[part.v]), float(model.upperDryFrictionLimit[part.v])
 
 
 def _armatures(model: Any, parts: Sequence[ConvertedJoint]) -> dict[str, float]:  # noqa: ANN401
-    """Inertia that Pinocchio adds to the diagonal of M, by the name of the joint."""
+    """Return the inertia that Pinocchio adds to the diagonal of M, by the name of the joint."""
     found: dict[str, float] = {}
     for part in parts:
         own = [] if part.kind == "follower" else [float(x) for x in model.armature[part.v : part.v + part.joint.nv]]
         if any(own) and part.joint.nv > 1:
             raise BridgeError(
-                f"the joint {part.name!r} of the Pinocchio model has armature on several velocities, which no rotor "
-                "has; there is no counterpart here"
+                f"the joint {part.name!r} of the Pinocchio model has armature on several velocities: a Robot can "
+                "represent it only on joints with one"
             )
         if any(own):
             found[part.name] = own[0]
@@ -316,8 +321,8 @@ def _nodes(
         parent = k - 1 if same else last[int(model.parents[part.index])]
         last[part.index] = k
         bodies = (_body(names[part.index], symbols),) if part.last else ()
-        place = Frame(ca.SX(ca.DM(part.rotation)), ca.SX(ca.DM(part.position)))
-        nodes.append(Node(name=part.name, parent=parent, placement=place, joint=part.joint, bodies=bodies))
+        pose = Frame(ca.SX(ca.DM(part.rotation)), ca.SX(ca.DM(part.position)))
+        nodes.append(Node(name=part.name, parent=parent, placement=pose, joint=part.joint, bodies=bodies))
     return tuple(nodes)
 
 
@@ -333,8 +338,8 @@ def _resistance(model: Any, parts: Sequence[ConvertedJoint], v: ca.SX, symbols: 
     for part in parts:
         for _ in range(part.joint.nv):
             own, zero = v[len(rows)], ca.SX(0)
-            damped, rubbed = (symbols.get(f"{part.name}.{word}", zero) for word in ("damping", "friction"))
-            rows.append(damped * own + rubbed * ca.sign(own))
+            damping, friction = (symbols.get(f"{part.name}.{word}", zero) for word in ("damping", "friction"))
+            rows.append(damping * own + friction * ca.sign(own))
     return ca.vertcat(*rows)
 
 
@@ -348,7 +353,7 @@ def _followers(parts: Sequence[ConvertedJoint], q: ca.SX, names: Sequence[str]) 
 
 
 def _places(model: Any, parts: Sequence[ConvertedJoint], tree: Tree) -> dict[str, Any]:  # noqa: ANN401
-    """Points and frames of the model's frames, but those of joints, which have the same names."""
+    """Return points and frames from the model's frames, except those of joints, which have the joints' names."""
     pin: Any = import_optional("pinocchio", "pinocchio")
     last = {part.index: k for k, part in enumerate(parts)}
     joints = (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)

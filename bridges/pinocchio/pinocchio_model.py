@@ -1,4 +1,4 @@
-"""A robot as a Pinocchio model: its dynamics, and the passive forces for which that model has no place."""
+"""A robot as a Pinocchio model: its dynamics, and the passive forces that the model cannot represent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class PinocchioModel:
     """M' a' + h' = τ' + f' + Jᵀ λ in Pinocchio's coordinates.
 
     Attributes:
-        robot: that was exported.
+        robot: the exported robot.
         p: its parameters, shape (np,).
-        model: ``pinocchio.Model``.
-        data: of the model.
-        constraints: the natural constraints that hold points together, with the gains of their Baumgarte equations.
-        states: turns states and forces from here to there and back.
-        lost: what the model has no place for; :meth:`passive` has it.
+        model: the ``pinocchio.Model``.
+        data: data of the model.
+        constraints: the natural constraints of coinciding points, with the gains of their Baumgarte equations.
+        states: conversion of states and forces between robot and model.
+        unsupported: descriptions of the forces that the model cannot represent; :meth:`passive` returns their sum.
     """
 
     robot: Robot
@@ -46,10 +46,10 @@ class PinocchioModel:
     data: pinocchio.Data
     constraints: tuple[pinocchio.RigidConstraintModel, ...]
     states: PinocchioStateConversion
-    lost: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """M' by the composite-rigid-body algorithm, both halves, shape (nv', nv').
+        """Return M' by the composite-rigid-body algorithm, both triangles, shape (nv', nv').
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
@@ -57,7 +57,7 @@ class PinocchioModel:
         return mass_matrix(self.model, self.data, vector("q", q, self.states.nq))
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """What the model has of h', by recursive Newton-Euler, shape (nv',).
+        """Return the model's part of h', by recursive Newton-Euler, shape (nv',).
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
@@ -70,28 +70,28 @@ class PinocchioModel:
         return np.array(found, dtype=np.float64)
 
     def passive(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
-        """f', the forces of springs, dampers and the like that the model has no place for: to be added to τ'.
+        """Return f', the forces of springs, dampers and the like that the model cannot represent, to be added to τ'.
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
             v: Pinocchio's velocities, shape (nv',).
             t: time [s].
         """
-        t, q, there = finite_time("t", t), vector("q", q, self.states.nq), vector("v", v, self.states.nv)
-        if not self.lost:
+        t, q, v_model = finite_time("t", t), vector("q", q, self.states.nq), vector("v", v, self.states.nv)
+        if not self.unsupported:
             return np.zeros(self.states.nv)
-        own_q, own_v = self.states.from_model(q, there)
+        own_q, own_v = self.states.from_model(q, v_model)
         M, h = self._own(t, own_q, own_v, self.p)
-        drift = self.states.velocity_bias(own_q, there)
+        drift = self.states.velocity_bias(own_q, v_model)
         full = self.states.force_to_model(own_q, np.atleast_1d(h) + (np.atleast_2d(M) @ drift if drift.any() else 0.0))
         return np.asarray(self.bias(q, v) - full)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
-        """a', shape (nv',), and λ, the forces of the constraints one after the other, by Pinocchio.
+        """Return a', shape (nv',), and λ, the forces of the constraints one after the other, by Pinocchio.
 
         Where rows depend on each other, such as the one out of the plane of a planar loop, a' and Jᵀ λ are unique and
-        λ is one of those that give them. Pinocchio's own constrained dynamics knows no joints that mimic others; with
-        some of them the matrices that it gives are solved here.
+        λ is one possible choice. Pinocchio's own constrained dynamics does not support mimic joints; with them, its
+        matrices are solved in this method.
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
@@ -107,13 +107,13 @@ class PinocchioModel:
             return np.array(pin.aba(self.model, self.data, q, v, force), dtype=np.float64), np.zeros(0)
         models, datas = self._contacts
         pin.initConstraintDynamics(self.model, self.data, models, datas)
-        # Steps of the proximal method, which goes around dependent rows, are repeated until nothing changes.
+        # The proximal method copes with dependent rows; its steps are repeated until they converge.
         settings = pin.ProximalSettings(1e-14, 1e-14, 1e-8, 60)
         a = pin.constraintDynamics(self.model, self.data, q, v, force, models, datas, settings)
         return np.array(a, dtype=np.float64), np.array(self.data.lambda_c, dtype=np.float64)
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """J of the constraints, three rows for each in world axes, shape (k, nv').
+        """Return J of the constraints, three rows for each in world axes, shape (k, nv').
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
@@ -122,7 +122,7 @@ class PinocchioModel:
 
     @property
     def mimics(self) -> bool:
-        """Whether joints of the model follow others."""
+        """True if the model has mimic joints."""
         return len(self.model.mimicking_joints) > 0
 
     def _solved(self, q: Array, v: Array, force: Array) -> tuple[Array, Array]:
@@ -137,18 +137,18 @@ class PinocchioModel:
         )
 
     def _rows(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """J and b of J a' = b, in world axes."""
+        """Return J and b of J a' = b, in world axes."""
         pin: Any = import_optional("pinocchio", "pinocchio")
         model, data = self.model, self.data
         pin.forwardKinematics(model, data, q, v, np.zeros(self.states.nv))
         pin.computeJointJacobians(model, data, q)
         J, b = np.zeros((3 * len(self.constraints), self.states.nv)), np.zeros(3 * len(self.constraints))
-        for k, held in enumerate(self.constraints):
+        for k, constraint in enumerate(self.constraints):
             rows = slice(3 * k, 3 * k + 3)
             gap, rate, drift = np.zeros(3), np.zeros(3), np.zeros(3)
             for sign, joint, place in (
-                (1.0, held.joint1_id, held.joint1_placement),
-                (-1.0, held.joint2_id, held.joint2_placement),
+                (1.0, constraint.joint1_id, constraint.joint1_placement),
+                (-1.0, constraint.joint2_id, constraint.joint2_placement),
             ):
                 pose = data.oMi[joint]
                 arm = np.array(pose.rotation @ place.translation, dtype=np.float64)
@@ -165,7 +165,7 @@ class PinocchioModel:
                 drift += sign * (
                     np.array(C.linear) + np.cross(np.array(A.angular), arm) + np.cross(omega, np.cross(omega, arm))
                 )
-            gains = held.m_baumgarte_parameters
+            gains = constraint.m_baumgarte_parameters
             b[rows] = -drift - gains.Kd * rate - gains.Kp * gap
         return J, b
 
@@ -173,9 +173,9 @@ class PinocchioModel:
     def _contacts(self) -> tuple[Any, Any]:
         pin: Any = import_optional("pinocchio", "pinocchio")
         models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-        for held in self.constraints:
-            models.append(held)
-            datas.append(held.createData())
+        for constraint in self.constraints:
+            models.append(constraint)
+            datas.append(constraint.createData())
         return models, datas
 
     @functools.cached_property
@@ -184,10 +184,10 @@ class PinocchioModel:
 
 
 def own_dynamics(robot: Robot) -> Kernel:
-    """M and h of a robot here, from t, q, v and p.
+    """Build the kernel of the robot's M and h, from t, q, v and p.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     c = robot.coordinates
     inputs = {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}
@@ -196,15 +196,15 @@ def own_dynamics(robot: Robot) -> Kernel:
 
 
 def mass_matrix(model: Any, data: Any, q: Array) -> Array:  # noqa: ANN401 - has no type information
-    """M' of a model, both halves, shape (nv', nv').
+    """Return M' of a model, both triangles, shape (nv', nv').
 
     Args:
-        model: of Pinocchio.
-        data: of the model.
+        model: the Pinocchio model.
+        data: data of the model.
         q: Pinocchio's coordinates, shape (nq',).
     """
     pin: Any = import_optional("pinocchio", "pinocchio")
-    # With joints that mimic others it adds to entries of the last call (as of 4.1), so that each needs data of its own.
+    # With mimic joints crba adds to entries of the last call (as of 4.1), so each call needs new data.
     own = model.createData() if len(model.mimicking_joints) else data
     upper = np.triu(np.array(pin.crba(model, own, q), dtype=np.float64))
     return np.asarray(upper + np.triu(upper, 1).T)
@@ -219,30 +219,30 @@ def set_passive_parameters(
     model: Any,  # noqa: ANN401 - has no type information
     states: PinocchioStateConversion,
 ) -> tuple[str, ...]:
-    """Set the armature, damping and friction of a model, and tell which forces it has no place for in its algorithms.
+    """Set armature, damping and friction of a model; return descriptions of the forces that its algorithms lack.
 
     Args:
-        robot: here.
+        robot: the robot.
         p: its parameters, shape (np,).
-        model: there, of the bodies alone.
-        states: relates both.
+        model: the Pinocchio model of the bodies alone.
+        states: conversion of states between both.
 
     Raises:
-        BridgeError: for a mass matrix that is not that of the bodies and constant armature.
+        BridgeError: if the mass matrix is not that of the bodies plus constant armature.
     """
     pin: Any = import_optional("pinocchio", "pinocchio")
     own, data = own_dynamics(robot), model.createData()
     rng, c = np.random.default_rng(1), robot.coordinates
     labels = [velocity_label(states, i) for i in range(states.nv)]
 
-    def parts(q_there: Array, v_there: Array) -> tuple[Array, Array, float]:
-        q, v = states.from_model(q_there, v_there)
+    def parts(q_model: Array, v_model: Array) -> tuple[Array, Array, float]:
+        q, v = states.from_model(q_model, v_model)
         M, h = (np.atleast_1d(x) for x in own(0.0, q, v, p))
         M, T = M.reshape(c.nv, c.nv), states.inverse_velocity_jacobian(q)
-        M_there = mass_matrix(model, data, q_there)
-        h_there = np.array(pin.nonLinearEffects(model, data, q_there, v_there), dtype=np.float64)
-        full = T.T @ (h + M @ states.velocity_bias(q, v_there))
-        return T.T @ M @ T - M_there, full - h_there, float(np.abs(M).max() + np.abs(h).max())
+        M_model = mass_matrix(model, data, q_model)
+        h_model = np.array(pin.nonLinearEffects(model, data, q_model, v_model), dtype=np.float64)
+        full = T.T @ (h + M @ states.velocity_bias(q, v_model))
+        return T.T @ M @ T - M_model, full - h_model, float(np.abs(M).max() + np.abs(h).max())
 
     found: list[tuple[Array, Array, Array]] = []
     armature: Array | None = None
@@ -260,19 +260,21 @@ def set_passive_parameters(
             i, j = np.unravel_index(int(np.argmax(off)), off.shape)
             raise BridgeError(
                 f"{robot.name}: its mass matrix is not that of its bodies: the entry of {labels[i]} and {labels[j]} "
-                f"differs by {extra[i, j]:.4g}, and Pinocchio has room for constant armature on the diagonal only"
+                f"differs by {extra[i, j]:.4g}, but Pinocchio supports only constant armature on the diagonal"
             )
         found.append((q, v, force))
     if armature is not None:
         model.armature = armature
     largest = np.max([np.abs(force) for *_, force in found], axis=0)
-    left = np.flatnonzero(~(largest < TOLERANCE * scale))
-    if not len(left):
+    resisting = np.flatnonzero(~(largest < TOLERANCE * scale))
+    if not len(resisting):
         return ()
-    where = ", ".join(labels[i] for i in left)
+    where = ", ".join(labels[i] for i in resisting)
     damping, friction = _fit_resistance(lambda v: parts(found[0][0], v)[1], states.nv, TOLERANCE * scale)
-    told = all(np.abs(force - damping * v - friction * np.sign(v)).max() < TOLERANCE * scale for _, v, force in found)
-    if not told or (damping < 0.0).any() or (friction < 0.0).any():
+    is_resistance = all(
+        np.abs(force - damping * v - friction * np.sign(v)).max() < TOLERANCE * scale for _, v, force in found
+    )
+    if not is_resistance or (damping < 0.0).any() or (friction < 0.0).any():
         return (f"springs, dampers, friction or the like at {where}",)
     model.damping = damping
     model.upperDryFrictionLimit, model.lowerDryFrictionLimit = friction, -friction
@@ -281,7 +283,7 @@ def set_passive_parameters(
 
 
 def _fit_resistance(force: Callable[[Array], Array], nv: int, least: float) -> tuple[Array, Array]:
-    """d and f of what is odd in the velocities, if it is d v + f sign(v) joint by joint."""
+    """Return d and f of the part odd in the velocities, if it is d v + f sign(v) joint by joint."""
     once, twice = ((force(s * np.ones(nv)) - force(-s * np.ones(nv))) / 2.0 for s in (1.0, 2.0))
     damping, friction = twice - once, 2.0 * once - twice
     damping[np.abs(damping) < least] = 0.0
@@ -290,22 +292,22 @@ def _fit_resistance(force: Callable[[Array], Array], nv: int, least: float) -> t
 
 
 def random_state(states: PinocchioStateConversion, rng: np.random.Generator) -> tuple[Array, Array]:
-    """q' and v' at random; joints that follow others are where they belong.
+    """Return random q' and v', with mimic joints where they follow their leaders.
 
     Args:
-        states: of a model.
-        rng: draws.
+        states: conversion of states to the model.
+        rng: random number generator.
     """
     q = states.with_mimic_joints(next(random_configurations(states.robot, rng)))
     return states.to_model(q, rng.uniform(-1.0, 1.0, states.robot.coordinates.nv))
 
 
 def velocity_label(states: PinocchioStateConversion, i: int) -> str:
-    """Name of a velocity of the model.
+    """Return the name of a velocity of the model.
 
     Args:
-        states: of the model.
-        i: place in v'.
+        states: conversion of states to the model.
+        i: index in v'.
     """
     for piece in states.pieces:
         if piece.kind != "follower" and piece.v <= i < piece.v + piece.joint.nv:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 TIME_TOLERANCE = 1e-9
-"""How far two times of one sample may be apart, as a share of the interval between samples."""
+"""Largest difference of two times of the same sample, relative to the interval between samples."""
 
 
 def drive(
@@ -36,31 +36,33 @@ def drive(
     dissipation: bool = False,
     tolerance: float | None = TOLERANCE,
 ) -> TorqueFunction:
-    """A law as a function of Pinocchio's q', v' and t that gives τ'; joints are told by name.
+    """Build a function of Pinocchio's q', v' and t that returns τ' of a law; joints are matched by name.
 
-    Each has a memory of its own: one controller drives as many models as one likes, and itself remembers nothing of it.
-    The law's own model is compared with Pinocchio's at the start; two that are not the same robot are refused.
-    An angle that the model writes as cosine and sine comes to the law in (−π, π], whatever turns it has made.
+    Each function has a separate memory: one controller can drive any number of models, and its own memory is not
+    changed. The law's model is first compared with Pinocchio's, which must be the same robot. An angle that the model
+    writes as cosine and sine is passed to the law in (−π, π], regardless of full turns.
 
     Args:
-        controller: any.
-        model: there, or what :func:`export` made.
+        controller: the law.
+        model: a Pinocchio model, or the result of :func:`export`.
         p: the controller's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
-        names: name of a joint here → name there, for those that differ.
-        dissipation: whether the loop around the model adds its damping and friction, which Pinocchio's algorithms leave
+        names: name of a joint in the robot → name in the model, for those that differ.
+        dissipation: True if the loop around the model adds its damping and friction, which Pinocchio's algorithms leave
             out.
-        tolerance: by which M and h of the model may differ from those of the law's, relative; None for a model that is
-            meant to be another robot.
+        tolerance: relative tolerance of M and h of the model in the comparison; None for a model that is intentionally
+            another robot.
 
     Raises:
-        BridgeError: if joints do not match, or M or h differ; lists both sides, and tells where and by how much.
+        BridgeError: if joints do not match, or if M or h differ; the message says where and by how much.
     """
     if not isinstance(controller, Controller):
-        raise BridgeError(f"a Controller drives a model, got {controller!r}; for a program that is ProgramController")
+        raise BridgeError(
+            f"controller must be a Controller, got {controller!r}; of a program pass ProgramController(program)"
+        )
     pin: Any = import_optional("pinocchio", "pinocchio")
     inner = model.model if isinstance(model, PinocchioModel) else model
     if not isinstance(inner, pin.Model):
-        raise BridgeError(f"a law drives a pinocchio.Model, got {model!r}")
+        raise BridgeError(f"model must be a pinocchio.Model, got {model!r}")
     robot, own = controller.robot, model_parameters(controller, p)
     if tolerance is not None:
         match(robot, model, p=own, names=names, dissipation=dissipation, tolerance=tolerance).check(tolerance)
@@ -69,15 +71,15 @@ def drive(
 
 
 class TorqueFunction:
-    """τ' of a law for Pinocchio's q', v' and t.
+    """τ' of a law as a function of Pinocchio's q', v' and t.
 
-    A law with a memory takes in one sample for each time at which it is called, in the order of time; called again at
-    the same time, but for rounding, it changes nothing. One without may be called at any times.
+    A law with a memory must be called in the order of time; each new time, up to rounding, is one sample. A law without
+    memory may be called at any times.
 
     Attributes:
         controller: the law.
-        memory: what it remembers here, apart from all else that it drives.
-        states: turns states and forces from here to there and back.
+        memory: memory of the law for this model.
+        states: conversion of states and forces between robot and model.
         p: the controller's parameters, shape (np,); may be changed between calls.
     """
 
@@ -86,9 +88,9 @@ class TorqueFunction:
 
         Args:
             controller: the law.
-            states: relates its robot and the model.
+            states: conversion of states between its robot and the model.
             p: the controller's parameters, shape (np,).
-            robot_p: those of its robot, shape (np of the robot,).
+            robot_p: parameters of its robot, shape (np of the robot,).
         """
         self.controller, self.states, self.p = controller, states, controller.parameters.values(p)
         self._applied = generalized_force(controller.robot, controller, robot_p)
@@ -102,7 +104,7 @@ class TorqueFunction:
         self._time, self._interval = -np.inf, 0.0
 
     def __call__(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
-        """Generalized forces τ' in the order of Pinocchio's velocities, shape (nv',).
+        """Return generalized forces τ' in the order of Pinocchio's velocities, shape (nv',).
 
         Args:
             q: Pinocchio's coordinates, shape (nq',).
@@ -111,17 +113,17 @@ class TorqueFunction:
 
         Raises:
             BridgeError: for a wrong shape, or, if the law has a memory, a time before the last one.
-            EruginError: what the law raises.
+            EruginError: if the law raises it.
         """
-        here = self.states.from_model(q, v)
+        state = self.states.from_model(q, v)
         with self.memory.in_use() as law:
             if self._remembers:
-                self._take_in(t, *here)
-            output = np.asarray(law.control(t, *here, self.p), dtype=np.float64)
-        return self.states.force_to_model(here[0], self._applied(t, *here, output))
+                self._advance(t, *state)
+            output = np.asarray(law.control(t, *state, self.p), dtype=np.float64)
+        return self.states.force_to_model(state[0], self._applied(t, *state, output))
 
-    def _take_in(self, t: float, q: Array, v: Array) -> None:
-        """A sample, unless it is the last one again."""
+    def _advance(self, t: float, q: Array, v: Array) -> None:
+        """Advance the memory of the law, unless the sample is the last one again."""
         # k h + h and (k + 1) h are the same time.
         if abs(t - self._time) <= max(TIME_TOLERANCE * self._interval, 4.0 * np.spacing(abs(t))):
             return

@@ -1,4 +1,4 @@
-"""The PyBullet client, without its output on the terminal, and worlds of its own."""
+"""The PyBullet client without its output on the terminal, and temporary worlds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OUTPUTS = (1, 2)
 
 
 def require_pybullet() -> ModuleType:
-    """PyBullet, without the line that it prints when it is imported.
+    """Import PyBullet without the line that it prints.
 
     Raises:
         MissingPackageError: if it is not installed.
@@ -34,36 +34,36 @@ def require_pybullet() -> ModuleType:
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """Swallow what the process writes to its standard streams meanwhile: PyBullet does so behind Python's back."""
+    """Return a context that discards output to the standard streams, including PyBullet's output from C."""
     with _LOCK:
         _flush()
-        kept: list[tuple[int, int]] = []
+        duplicates: list[tuple[int, int]] = []
         try:
             nothing = os.open(os.devnull, os.O_WRONLY)
             try:
                 for stream in _OUTPUTS:
-                    # A process may have closed a stream: then there is nothing to keep quiet.
+                    # A stream may be closed: then there is no output to discard.
                     with contextlib.suppress(OSError):
-                        kept.append((stream, os.dup(stream)))
+                        duplicates.append((stream, os.dup(stream)))
                         os.dup2(nothing, stream)
             finally:
                 os.close(nothing)
             yield
         finally:
             _flush()
-            for stream, copy in kept:
+            for stream, copy in duplicates:
                 os.dup2(copy, stream)
                 os.close(copy)
 
 
 @contextmanager
 def world() -> Generator[int]:
-    """A world of its own without a window, gone afterwards; its number."""
+    """Return a context with a temporary world without a window; it yields the world's number."""
     pybullet = require_pybullet()
     with quiet():
         client = pybullet.connect(pybullet.DIRECT)
     if client < 0:
-        raise BridgeError("PyBullet gives no further world: disconnect() some of those that are open")
+        raise BridgeError("PyBullet cannot open another world: disconnect() some of those that are open")
     try:
         yield cast(int, client)
     finally:
@@ -75,6 +75,6 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    # What C has in its own buffers would otherwise come out later.
+    # C's own buffers would otherwise be printed later.
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).fflush(None)

@@ -22,32 +22,31 @@ from .client import quiet, require_pybullet
 Array = NDArray[np.float64]
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 NONE = {"lower": "1", "upper": "-1", "effort": "1e30", "velocity": "1e30"}
-"""What PyBullet takes for no limits at all."""
+"""Limits that PyBullet reads as no limits."""
 
 
 def adapt_urdf(text: str, name: str, *, limits: bool) -> tuple[str, str | None]:
-    """The same robot in the words in which PyBullet reads it whole.
+    """Rewrite a URDF so that PyBullet reads it without loss.
 
-    PyBullet turns inertias to principal axes by an iteration that stops at 1e-5, so that they come in these axes
-    already; it has no floating joint, only a root that floats; and it takes a revolute joint without limits for a
-    continuous one.
+    PyBullet rotates inertias to principal axes by an iteration that stops at 1e-5, so they are written in these axes;
+    it has no floating joint, only a floating root; and it reads a revolute joint without limits as a continuous one.
 
     Args:
-        text: URDF of a robot here.
-        name: of the robot, for messages.
-        limits: whether limits of joints, which act in PyBullet, stay.
+        text: URDF of a robot.
+        name: name of the robot, for messages.
+        limits: True to keep the limits of joints, which act in PyBullet.
 
     Returns:
-        URDF, and the name of the floating joint that its root stands for, if it floats.
+        The URDF, and the name of the floating joint that its root represents, or None.
 
     Raises:
-        BridgeError: for joints that follow others, a planar joint, or a floating one that does not carry the root.
+        BridgeError: for mimic joints, a planar joint, or a floating one that does not carry the root.
     """
     robot = ET.fromstring(text)
     if following := mimic_joints(text):
         raise BridgeError(
-            f"{name}: bodies that a share of a joint carries ({', '.join(following)}) need joints that follow others, "
-            "which PyBullet does not read from URDF. Use erugin.scenarios or MuJoCo"
+            f"{name}: bodies that move by a fraction of a joint ({', '.join(following)}) require mimic joints, which "
+            "PyBullet does not read from URDF. Use erugin.scenarios or MuJoCo"
         )
     floating = _free_root(robot, name)
     root = _root(robot)
@@ -56,7 +55,7 @@ def adapt_urdf(text: str, name: str, *, limits: bool) -> tuple[str, str | None]:
         if inertial is None:
             continue
         if link.get("name") == root and floating is None:
-            # Of a root that is held, PyBullet turns gravity in inverse dynamics by these axes.
+            # For a fixed root, PyBullet's inverse dynamics rotates gravity by these axes.
             link.remove(inertial)
         else:
             _turn_to_principal_axes(inertial)
@@ -64,8 +63,8 @@ def adapt_urdf(text: str, name: str, *, limits: bool) -> tuple[str, str | None]:
         kind = joint.get("type")
         if kind in ("planar", "floating"):
             raise BridgeError(
-                f"{name}: joint {joint.get('name')!r} is {kind}, and PyBullet has such joints at most at the root of a "
-                "body: use prismatic and revolute joints one behind the other"
+                f"{name}: joint {joint.get('name')!r} is {kind}, but PyBullet supports no planar joints, and floating "
+                "ones only at the root: use prismatic and revolute joints in a row"
             )
         if not limits and kind == "revolute":
             joint.set("type", "continuous")
@@ -87,7 +86,7 @@ def _link(joint: ET.Element, tag: str) -> str:
 
 
 def _free_root(robot: ET.Element, name: str) -> str | None:
-    """Take away a world from which a floating joint leads to the root; its name."""
+    """Remove the world and the floating joint from it to the root; return the joint's name, or None."""
     root = _root(robot)
     joints = [joint for joint in robot.findall("joint") if _link(joint, "parent") == root]
     if not any(joint.get("type") == "floating" for joint in joints):
@@ -95,14 +94,14 @@ def _free_root(robot: ET.Element, name: str) -> str | None:
     if len(joints) != 1:
         labels = ", ".join(repr(joint.get("name")) for joint in joints)
         raise BridgeError(
-            f"{name}: several joints ({labels}) hang on the world, and one of them floats: PyBullet needs a body of "
-            "its own for each; export them as robots by themselves"
+            f"{name}: several joints ({labels}) are attached to the world, and one of them floats: PyBullet requires a "
+            "separate body for each; export them as separate robots"
         )
     origin = joints[0].find("origin")
     if origin is not None and any(np.array([*_numbers(origin, "xyz"), *_numbers(origin, "rpy")])):
         raise BridgeError(
-            f"{name}: the floating joint {joints[0].get('name')!r} is placed away from the world's origin, where "
-            "PyBullet measures the root from: place it there"
+            f"{name}: the floating joint {joints[0].get('name')!r} must be placed at the world's origin, from which "
+            "PyBullet measures the root"
         )
     for element in (joints[0], *(link for link in robot.findall("link") if link.get("name") == root)):
         robot.remove(element)
@@ -142,10 +141,10 @@ def _rotation(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation."""
+    """Return roll, pitch and yaw of a rotation."""
     pitch = float(np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0])))
     yaw = float(np.arctan2(R[1, 0], R[0, 0]))
-    # The remaining turn is read off where it cannot vanish, also at a pitch of a right angle.
+    # Compute the roll from the remaining rotation, which is also well defined at a pitch of ±π/2.
     turned = _rotation(0.0, pitch, yaw).T @ R
     return float(np.arctan2(turned[2, 1], turned[1, 1])), pitch, yaw
 
@@ -154,35 +153,35 @@ Values = Mapping[str, float] | ArrayLike | None
 
 
 def export(robot: Robot, path: str | os.PathLike[str] | None = None, *, p: Values = None, limits: bool = True) -> str:
-    """URDF of a robot, with inertias in principal axes, to be loaded with ``flags=URDF_USE_INERTIA_FROM_FILE``.
+    """Return URDF with inertias in principal axes, to be loaded with ``flags=URDF_USE_INERTIA_FROM_FILE``.
 
-    Load a robot with a fixed base by ``useFixedBase=True``; :func:`spawn` does all of it. PyBullet's own damping
-    (0.04), its motors on every joint and its greatest speed (100 rad/s) are no matter of the file: :func:`drive` turns
-    them off.
+    Load a robot with a fixed base with ``useFixedBase=True``; :func:`spawn` does all of this. PyBullet's default
+    damping (0.04), its motors on every joint and its speed limit (100 rad/s) are not part of the file: :func:`drive`
+    turns them off.
 
     Args:
-        robot: made of a tree of bodies, without natural constraints.
-        path: of a file to be written; none if not given.
+        robot: robot with a tree of bodies, without natural constraints.
+        path: path of the file to write; no file if not given.
         p: parameters: nominal, overridden by name, or the whole vector.
-        limits: whether limits of joints are written, which stop a joint in PyBullet and do nothing here.
+        limits: True to write the limits of joints, which stop a joint in PyBullet and have no effect in Erugin.
 
     Raises:
-        BridgeError: for what URDF or PyBullet do not have.
+        BridgeError: if URDF or PyBullet cannot represent the robot.
 
     Warns:
-        BridgeWarning: of dry friction, which PyBullet has only as the force of its own motors.
+        BridgeWarning: about dry friction, which PyBullet has only as the force of its own motors.
     """
     return _adapted_urdf(robot, path, p, limits)[0]
 
 
 def spawn(robot: Robot, *, client: int = 0, p: Values = None, limits: bool = False) -> int:
-    """Put a robot into a world, with its gravity; its body's number.
+    """Put a robot into a world, set the world's gravity, and return the number of the body.
 
     Args:
         robot: as for :func:`export`.
         client: number of the world.
         p: parameters: nominal, overridden by name, or the whole vector.
-        limits: whether limits of joints act, which they do not here.
+        limits: True to let the limits of joints act, which they do not in Erugin.
 
     Raises:
         BridgeError: as for :func:`export`, or if PyBullet refuses the model.
@@ -214,14 +213,14 @@ def _adapted_urdf(robot: Robot, path: str | os.PathLike[str] | None, p: Values, 
     if robot.natural:
         names = ", ".join(constraint.name for constraint in robot.natural)
         raise BridgeError(
-            f"{robot.name} has natural constraints ({names}), which URDF does not have: export the open tree, and "
-            "close it in PyBullet by createConstraint; or use erugin.scenarios, or MuJoCo"
+            f"URDF cannot represent the natural constraints ({names}) of {robot.name}: export the open tree and close "
+            "it in PyBullet by createConstraint, or use erugin.scenarios or MuJoCo"
         )
     plain = urdf(robot, p=p)
     text, floating = adapt_urdf(plain, robot.name, limits=limits)
-    if rubbing := friction_joints(plain):
+    if frictional := friction_joints(plain):
         warnings.warn(
-            f"{robot.name}: PyBullet leaves out the dry friction of {', '.join(rubbing)}",
+            f"{robot.name}: PyBullet leaves out the dry friction of {', '.join(frictional)}",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )

@@ -12,10 +12,10 @@ from ...robots.robot import Robot
 def load(
     source: str | os.PathLike[str], *, base: Literal["fixed", "floating"] = "fixed", gravity: float = 9.81
 ) -> Robot:
-    """Robot of a URDF file; see :func:`~erugin.robots.load_urdf` for more of what it can do.
+    """Build a robot from a URDF file; :func:`~erugin.robots.load_urdf` has more options.
 
-    PyBullet does not tell the joints of a body well enough to read a model back from a world; :func:`match` tells
-    whether what it made of the same file is the same robot.
+    PyBullet does not expose the joints of a body well enough to read a model back from a world; :func:`match` checks
+    that the body it loads from the same file is the same robot.
 
     Args:
         source: path of the file.
@@ -23,6 +23,6 @@ def load(
         gravity: g along −z [m/s²].
 
     Raises:
-        UrdfError: for what no robot can be made of.
+        UrdfError: if no robot can be built from the file.
     """
     return load_urdf(source, base=base, gravity=gravity)

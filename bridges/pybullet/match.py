@@ -22,25 +22,25 @@ Array = NDArray[np.float64]
 
 
 def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
-    """M, shape (nv, nv), and h, shape (nv,), with the world's gravity and the joints' damping; moves nothing.
+    """Return M, shape (nv, nv), and h, shape (nv,), with the world's gravity and the joints' damping; moves nothing.
 
-    PyBullet writes both for the root's centre of mass and in its principal axes: M in the order (angular, linear,
-    joints), forces as (linear, angular, joints). Its inverse dynamics turn gravity as if the root stood upright, so
-    that gravity is reckoned here: M times the acceleration −g of everything.
+    PyBullet uses the root's centre of mass and principal axes: M in the order (angular, linear, joints), forces as
+    (linear, angular, joints). Its inverse dynamics applies gravity as if the root were upright, so gravity is added
+    separately, as M times the acceleration −g of all bodies.
 
     Args:
-        body: in its world.
-        q: coordinates there.
-        v: velocities there.
+        body: body in its world.
+        q: coordinates of the body.
+        v: velocities of the body.
     """
     pybullet = require_pybullet()
     parameters = pybullet.getPhysicsEngineParameters(body.client)
     gravity = np.array([parameters[f"gravityAcceleration{axis}"] for axis in "XYZ"])
     damping = [pybullet.getJointInfo(body.number, joint, body.client)[6] for joint in body.joints]
     if not body.floats:
-        _, turn = pybullet.getBasePositionAndOrientation(body.number, body.client)
+        _, quaternion = pybullet.getBasePositionAndOrientation(body.number, body.client)
         M = _mass_matrix(body, q)
-        h = _without_gravity_of_world(body, rotation_from_xyzw(np.array(turn)).T @ gravity, gravity, q, v)
+        h = _without_gravity_of_world(body, rotation_from_xyzw(np.array(quaternion)).T @ gravity, gravity, q, v)
         return M, h + damping * v
     R = rotation_from_xyzw(q[3:7])
     upright = R @ body.axes
@@ -55,9 +55,11 @@ def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
     accelerations = np.zeros(6 + n)
     accelerations[3:6] = upright.T @ (np.cross(spin, np.cross(spin, arm)) - gravity)
     own = Y @ v
-    turn = pybullet.getQuaternionFromEuler([0.0, 0.0, 0.0])
+    quaternion = pybullet.getQuaternionFromEuler([0.0, 0.0, 0.0])
     centre = (q[:3] + arm).tolist()
-    found = _quiet_gravity(body, np.zeros(3), gravity, [*centre, *turn, *q[7:].tolist()], own.tolist(), [0.0] * (6 + n))
+    found = _quiet_gravity(
+        body, np.zeros(3), gravity, [*centre, *quaternion, *q[7:].tolist()], own.tolist(), [0.0] * (6 + n)
+    )
     forces = np.concatenate([found[3:6], found[:3], found[6:]])
     h = Y.T @ (forces + M @ accelerations)
     h[6:] += damping * v[6:]
@@ -65,10 +67,10 @@ def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def has_mass_matrix(body: BulletBody) -> bool:
-    """Whether PyBullet calculates M of a body: it refuses inertias that its rounding leaves asymmetric by some 1e-15.
+    """Return True if PyBullet can calculate M: it refuses inertias that rounding leaves asymmetric by some 1e-15.
 
     Args:
-        body: in its world.
+        body: body in its world.
     """
     try:
         with quiet():
@@ -90,7 +92,7 @@ def _without_gravity_of_world(body: BulletBody, gravity: Array, before: Array, q
 def _quiet_gravity(
     body: BulletBody, gravity: Array, before: Array, q: list[float], v: list[float], a: list[float]
 ) -> Array:
-    """Inverse dynamics under another gravity, with the world's own put back."""
+    """Return the inverse dynamics under another gravity; the world's own gravity is restored."""
     pybullet = require_pybullet()
     pybullet.setGravity(*gravity.tolist(), physicsClientId=body.client)
     try:
@@ -101,7 +103,7 @@ def _quiet_gravity(
 
 
 def _cross(x: Array) -> Array:
-    """[x]× with [x]× y = x × y."""
+    """Return [x]× with [x]× y = x × y."""
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
@@ -114,74 +116,72 @@ def match(
     names: Mapping[str, str] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Match:
-    """Compare names, M and h at states at random, and what each joint carries; moves nothing.
+    """Compare names, M and h in random states, and the masses on each joint; moves nothing.
 
-    h holds the world's gravity and the joints' damping. PyBullet does not tell of the damping of links that it adds by
-    itself: :func:`drive` switches it off, and what it does is in ``docs/bridges.md``.
+    h includes the world's gravity and the joints' damping. The damping of links that PyBullet adds by default is not
+    compared, as PyBullet does not report it: :func:`drive` switches it off, and ``docs/bridges.md`` shows its effect.
 
     Args:
-        robot: here.
-        model: number of the body there.
+        robot: the robot.
+        model: number of the body.
         client: number of the world.
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
-        names: joint here → joint there, for those that differ.
-        tolerance: relative difference of M and h above which it is looked for what causes it.
+        names: joint of the robot → joint of the body, for those that differ.
+        tolerance: relative difference of M and h above which causes are looked for.
 
     Raises:
-        BridgeError: if joints are missing there, the root floats on one side only, or PyBullet cannot calculate M.
+        BridgeError: if joints are missing, the root floats on one side only, or PyBullet cannot calculate M.
         MissingPackageError: if PyBullet is not installed.
     """
-    there = BulletBody.of(robot, model, client=client, names=names)
-    if not has_mass_matrix(there):
-        carried = _subtree_masses(robot, there)
-        told = [
-            subtree_unit_mismatch(robot, carried, p),
-            *summarize_differences(subtree_differences(robot, carried, p)),
+    body = BulletBody.of(robot, model, client=client, names=names)
+    if not has_mass_matrix(body):
+        masses = _subtree_masses(robot, body)
+        causes = [
+            subtree_unit_mismatch(robot, masses, p),
+            *summarize_differences(subtree_differences(robot, masses, p)),
         ]
         raise BridgeError(
-            f"PyBullet calculates no mass matrix of body {model}: it takes inertias with large numbers along the axes "
-            f"of their links only, because of its rounding; "
-            f"{'; '.join(text for text in told if text) or 'what its joints carry there is what they carry here'}"
+            f"PyBullet cannot calculate the mass matrix of body {model}: because of its rounding, inertias with large "
+            "numbers must be along the axes of their links; "
+            f"{'; '.join(text for text in causes if text) or 'the masses on its joints are those of the robot'}"
         )
-    others = [label for label in there.labels if label not in there.names.values()]
-    notes = tuple(f"joint {label!r} moves there and not here" for label in others)
-    notes += (said,) if (said := range_unit_mismatch(robot, _ranges(there))) else ()
-    result = compare_dynamics(
-        robot, lambda q, v: dynamics(there, q, v), there.states, names=there.names, p=p, notes=notes
-    )
+    others = [label for label in body.labels if label not in body.names.values()]
+    notes = tuple(f"joint {label!r} moves in the model but not in the robot" for label in others)
+    notes += (ranges_note,) if (ranges_note := range_unit_mismatch(robot, _ranges(body))) else ()
+    result = compare_dynamics(robot, lambda q, v: dynamics(body, q, v), body.states, names=body.names, p=p, notes=notes)
     if result.difference(tolerance):
-        result = dataclasses.replace(result, bodies=subtree_differences(robot, _subtree_masses(robot, there), p))
+        result = dataclasses.replace(result, bodies=subtree_differences(robot, _subtree_masses(robot, body), p))
     return result
 
 
-def _ranges(there: BulletBody) -> dict[str, tuple[float, float]]:
-    """Least and greatest value of each joint that has them: without, PyBullet's least is above its greatest."""
+def _ranges(body: BulletBody) -> dict[str, tuple[float, float]]:
+    """Return the range of each joint that has one; without a range, PyBullet's least value exceeds the greatest."""
     found: dict[str, tuple[float, float]] = {}
-    for here, label in there.names.items():
-        number = there.joints[there.labels.index(label)]
-        joint = require_pybullet().getJointInfo(there.number, number, physicsClientId=there.client)
+    for name, label in body.names.items():
+        number = body.joints[body.labels.index(label)]
+        joint = require_pybullet().getJointInfo(body.number, number, physicsClientId=body.client)
         if joint[8] <= joint[9]:
-            found[here] = float(joint[8]), float(joint[9])
+            found[name] = float(joint[8]), float(joint[9])
     return found
 
 
-def _subtree_masses(robot: Robot, there: BulletBody) -> dict[str, MassProperties]:
-    """Joint here → all that moves with it there, links that are fixed to each other as one."""
-    pybullet, args = require_pybullet(), {"physicsClientId": there.client}
+def _subtree_masses(robot: Robot, body: BulletBody) -> dict[str, MassProperties]:
+    """Return joint of the robot → mass properties on it in PyBullet, links fixed to each other combined."""
+    pybullet, args = require_pybullet(), {"physicsClientId": body.client}
     parts: dict[int, list[MassProperties]] = {}
-    # Fixed links belong to what carries them, which comes before them.
+    # A fixed link belongs to the owner of its parent, which comes before it.
     owner = {-1: -1}
-    for link in range(-1, pybullet.getNumJoints(there.number, **args)):
+    for link in range(-1, pybullet.getNumJoints(body.number, **args)):
         if link >= 0:
-            joint = pybullet.getJointInfo(there.number, link, **args)
+            joint = pybullet.getJointInfo(body.number, link, **args)
             owner[link] = owner[joint[16]] if joint[2] == FIXED else link
-            place, turn = pybullet.getLinkState(there.number, link, computeForwardKinematics=1, **args)[:2]
+            position, quaternion = pybullet.getLinkState(body.number, link, computeForwardKinematics=1, **args)[:2]
         else:
-            place, turn = pybullet.getBasePositionAndOrientation(there.number, **args)
-        mass, moments = (pybullet.getDynamicsInfo(there.number, link, **args)[i] for i in (0, 2))
-        R = rotation_from_xyzw(np.array(turn))
-        parts.setdefault(owner[link], []).append(MassProperties(float(mass), np.array(place), (R * moments) @ R.T))
-    found = {name: there.joints[there.labels.index(label)] for name, label in there.names.items()}
-    if there.floats and robot.tree is not None:
+            position, quaternion = pybullet.getBasePositionAndOrientation(body.number, **args)
+        mass, moments = (pybullet.getDynamicsInfo(body.number, link, **args)[i] for i in (0, 2))
+        R = rotation_from_xyzw(np.array(quaternion))
+        parts.setdefault(owner[link], []).append(MassProperties(float(mass), np.array(position), (R * moments) @ R.T))
+    found = {name: body.joints[body.labels.index(label)] for name, label in body.names.items()}
+    if body.floats and robot.tree is not None:
         found[robot.tree.nodes[0].name] = -1
     return {name: whole for name, link in found.items() if (whole := combined_mass(parts[link])) is not None}

@@ -37,36 +37,36 @@ def simulate(
     substeps: int = 1,
     damping: float = 0.0,
 ) -> Trajectory:
-    """Simulate what :func:`export` makes of a robot in a world of its own, without limits, motors and contacts.
+    """Simulate an exported robot in a separate world, without limits, motors and contacts.
 
-    PyBullet goes on by v ← v + h a(q, v), q ← q ⊕ h v: a step is of the first order, so that the motion differs from a
-    simulation here by an error that halves with the step. The law is asked at every one of its steps.
+    PyBullet integrates by v ← v + h a(q, v), q ← q ⊕ h v: the method is of first order, so the difference from a
+    simulation of Erugin halves with the step. The law is evaluated at every step of PyBullet.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
-        q0: coordinates, shape (nq,).
-        v0: velocities, shape (nv,).
-        duration: [s].
+        controller: controller of the plant, or None.
+        q0: initial coordinates, shape (nq,).
+        v0: initial velocities, shape (nv,).
+        duration: duration [s].
         step: interval of samples [s].
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
-        substeps: PyBullet's steps in one interval.
-        damping: of links [1/s]; PyBullet's own is 0.04, which is none of the robot's.
+        substeps: number of PyBullet's steps in one interval.
+        damping: damping of links [1/s]; PyBullet's default is 0.04, which the robot does not have.
 
     Returns:
-        The samples, with the controller's output as recorded here.
+        The trajectory at the samples, with the controller's output.
 
     Raises:
-        BridgeError: for a robot that URDF or PyBullet cannot carry over whole.
-        ShapeError, ModelError, ParameterError: for bad input.
-        SimulationError: if the law has to stop, or the motion diverges; the trajectory so far is attached.
+        BridgeError: if URDF or PyBullet cannot represent the robot.
+        ShapeError, ModelError, ParameterError: for invalid input.
+        SimulationError: if the law fails or the motion diverges; the trajectory so far is attached.
         SimulationInterrupted: on Ctrl-C, likewise.
         MissingPackageError: if PyBullet is not installed.
     """
     pybullet = require_pybullet()
-    parts = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take a shorter step=")
+    parts = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="use a smaller step=")
     damping = not_negative("damping", damping)
     steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
@@ -76,7 +76,7 @@ def simulate(
         number = spawn(robot, client=client, p=recorder.p)
         match(robot, number, client=client, p=recorder.p).check()
         body = BulletBody.of(robot, number, client=client)
-        body.free(damping)
+        body.disable_defaults(damping)
         body.write(*body.states.to_model(*start))
         pybullet.setTimeStep(h / parts, client)
         law = None

@@ -24,13 +24,13 @@ Values = Mapping[str, float] | ArrayLike | None
 
 
 class TorqueControl:
-    """A law on a body: :meth:`tick` asks it and applies what it says, :meth:`step` lets the world go on as well.
+    """A law that drives a body: :meth:`tick` evaluates and applies it, :meth:`step` also steps the world.
 
     Attributes:
         controller: the law.
-        memory: what it remembers here, apart from all else that it drives.
-        body: that it drives.
-        t: time [s]; PyBullet has none, so that steps are counted here.
+        memory: memory of the law for this body.
+        body: the driven body.
+        t: time [s]; PyBullet has no time, so it is counted by steps.
         p: parameters of the law, shape (np,).
     """
 
@@ -44,12 +44,12 @@ class TorqueControl:
         controller_p: Values = None,
         t0: float = 0.0,
     ) -> None:
-        """Join law and body; nothing is compared, and nothing in the world is changed.
+        """Connect law and body; nothing is compared, and nothing in the world is changed.
 
         Args:
             controller: the law.
-            robot: whose B turns inputs into forces.
-            body: in a world.
+            robot: robot whose B converts inputs to forces.
+            body: body in a world.
             p: parameters of the robot.
             controller_p: parameters of the law.
             t0: time of the start [s].
@@ -59,10 +59,10 @@ class TorqueControl:
         self._applied = generalized_force(robot, controller, robot.parameters.values(p))
 
     def observed(self, p: Values) -> None:
-        """Set parameters of the law that the world tells, such as an obstacle's place.
+        """Set parameters of the law that are observed in the world, such as an obstacle's position.
 
         Args:
-            p: nominal, overridden by name, or the whole vector.
+            p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.p = self.controller.parameters.values(p)
 
@@ -72,10 +72,10 @@ class TorqueControl:
         try:
             return self.body.states.from_model(*self.body.read())
         except require_pybullet().error as error:
-            raise BridgeError(f"PyBullet's world {self.body.client} tells no state: {error}") from error
+            raise BridgeError(f"PyBullet cannot read the state in world {self.body.client}: {error}") from error
 
     def tick(self) -> Array:
-        """Take in one sample, ask the law, and apply what it says during the world's next step.
+        """Sample the state, evaluate the law, and apply its output during the world's next step.
 
         Returns:
             u, shape (nu,), or R, shape (nv,).
@@ -101,22 +101,22 @@ class TorqueControl:
     def _apply(self, q: Array, v: Array, output: Array) -> None:
         force = self.body.states.force_to_model(q, self._applied(self.t, q, v, output))
         try:
-            self.body.push(force)
+            self.body.apply_force(force)
         except require_pybullet().error as error:
-            raise BridgeError(f"PyBullet's world {self.body.client} takes no forces: {error}") from error
+            raise BridgeError(f"PyBullet cannot apply forces in world {self.body.client}: {error}") from error
 
     def step(self, count: int = 1) -> Array:
-        """Tick and step the world, so many times; its output at the last tick.
+        """Tick and step the world several times; return the output of the last tick.
 
         Args:
-            count: how often, from once to ten million times.
+            count: number of steps, from 1 to ten million.
 
         Raises:
-            BridgeError: for less than one step.
-            NotFiniteError: for a motion that has diverged.
+            BridgeError: if count is out of range.
+            NotFiniteError: if the motion has diverged.
         """
         if not 1 <= count <= MOST_STEPS:
-            raise BridgeError(f"a world goes on by 1 to {MOST_STEPS:,} steps in one call, got {format_value(count)}")
+            raise BridgeError(f"count must be from 1 to {MOST_STEPS:,} steps, got {format_value(count)}")
         output = np.zeros(0)
         pybullet = require_pybullet()
         for _ in range(count):
@@ -137,32 +137,33 @@ def drive(
     damping: float | None = 0.0,
     tolerance: float | None = TOLERANCE,
 ) -> TorqueControl:
-    """Make a body ready to be driven by a law, which is then asked by ``step()``.
+    """Prepare a body to be driven by a law, which ``step()`` then evaluates.
 
-    Switches off the motors that PyBullet puts on every joint, its damping of links, and its greatest speed. What the
-    law remembers of this body is apart: one controller drives as many bodies as one likes, and itself remembers nothing
-    of them.
+    Switches off the motors that PyBullet puts on every joint, its damping of links, and its speed limit. The law has a
+    separate memory for this body: one controller can drive any number of bodies, and its own memory is not changed.
 
     Args:
         controller: the law.
         model: number of the body.
         client: number of the world.
         p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
-        names: joint here → joint there, for those that differ.
+        names: joint of the robot → joint of the body, for those that differ.
         t0: time of the start [s].
-        damping: linear and angular damping of links that is set [1/s]; as it is if None.
-        tolerance: by which M and h of the body may differ from the model's, relative; None for a body that is meant to
-            be another robot. PyBullet rounds inertias that are not in principal axes to about 1e-5.
+        damping: linear and angular damping of links to set [1/s]; unchanged if None.
+        tolerance: relative tolerance of M and h of the body in the comparison with the law's robot; None for a body
+            that is intentionally another robot. PyBullet rounds inertias not in principal axes to about 1e-5.
 
     Raises:
         BridgeError: if joints do not match, or the body is another robot.
         MissingPackageError: if PyBullet is not installed.
     """
     if not isinstance(controller, Controller):
-        raise BridgeError(f"a Controller drives a body, got {controller!r}; for a program that is ProgramController")
+        raise BridgeError(
+            f"controller must be a Controller, got {controller!r}; of a program pass ProgramController(program)"
+        )
     own = model_parameters(controller, p)
     if tolerance is not None:
         match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).check(tolerance)
-    there = BulletBody.of(controller.robot, model, client=client, names=names)
-    there.free(None if damping is None else finite("damping", damping))
-    return TorqueControl(controller, controller.robot, there, p=own, controller_p=p, t0=t0)
+    body = BulletBody.of(controller.robot, model, client=client, names=names)
+    body.disable_defaults(None if damping is None else finite("damping", damping))
+    return TorqueControl(controller, controller.robot, body, p=own, controller_p=p, t0=t0)

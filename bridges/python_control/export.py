@@ -1,10 +1,10 @@
 """Robots, controllers and closed loops as systems of python-control.
 
-Signals have the names of coordinates, velocities and inputs, with an underscore in place of every character that
-python-control reads as something else (``tip[0]`` becomes ``tip_0``); parameters are passed as its ``params``, by their
-own names. It ignores names in ``params`` that no system knows: look at ``system.params`` for those that there are.
+Signals have the names of coordinates, velocities and inputs, with an underscore for every character that has another
+meaning in python-control (``tip[0]`` becomes ``tip_0``); parameters are passed as its ``params``, by their own names.
+python-control ignores unknown names in ``params``: ``system.params`` lists the known ones.
 
-python-control may ask for one instant several times, and for none in order: a controller with memory is sampled.
+python-control may evaluate a system repeatedly and not in the order of time: a controller with memory is sampled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...symbolic.errors import EruginError, ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..common.controller_memory import ControllerMemory, has_memory
-from .io_system import Function, Numbers, build_system, checked_dt, force_names, input_names, state_names
+from .io_system import Function, ParameterVector, build_system, checked_dt, force_names, input_names, state_names
 
 if TYPE_CHECKING:
     import control
@@ -35,43 +35,43 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SAMPLES_STATE = "samples"
-"""Name of the state that stands for a memory."""
+"""Name of the state that represents a memory."""
 
 
 class SampledController:
-    """The memory of a controller, as a state of one number: how many samples it has taken in.
+    """The memory of a controller as a state of one number, the count of samples so far.
 
-    python-control keeps vectors of numbers only, and asks as often as it likes. So what a controller remembers is kept
-    here, by that number, and lent to it while it is asked: then the output, and the memory after, are functions of it,
-    and systems made of one controller do not disturb each other.
+    A state of python-control is a vector of numbers, and its outputs are evaluated any number of times. So the memories
+    are stored here by count and installed in the controller while it is called: the output and the next memory are then
+    functions of the count, and systems of the same controller do not disturb each other.
     """
 
     def __init__(self, controller: Controller) -> None:
-        """Begin without samples; the controller keeps what it remembers itself.
+        """Start without samples; the controller's own memory is left unchanged.
 
         Args:
-            controller: any.
+            controller: controller with a memory.
         """
         self.controller, self._memory = controller, ControllerMemory(controller)
         self._memories: dict[float, object | None] = {0.0: self._memory.value}
         self._last: tuple[object, Array] = (None, np.zeros(0))
 
     def __deepcopy__(self, memo: dict[int, object]) -> SampledController:
-        """Without samples: a copy of a system is a system of its own."""
+        """Return a copy without samples: a copied system has a separate memory."""
         return SampledController(self.controller)
 
-    def take(self, count: float, t: float, q: Array, v: Array, p: Array) -> Array:
-        """The output at a sample; what is remembered after it is kept for the next.
+    def output(self, count: float, t: float, q: Array, v: Array, p: Array) -> Array:
+        """Return the output at a sample, and store the memory after it for the next one.
 
         Args:
-            count: how many samples have been taken in before.
+            count: number of samples before this one.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: the controller's parameters, shape (np,).
 
         Raises:
-            EruginError: what the controller raises.
+            EruginError: if the controller raises it.
             ModelError: for a count that was not reached from zero.
         """
         key = (count, t, q.tobytes(), v.tobytes(), p.tobytes())
@@ -79,7 +79,7 @@ class SampledController:
             if count not in self._memories:
                 raise ModelError(
                     f"the state {SAMPLES_STATE!r} counts samples, and {count:g} has not been reached: start a run "
-                    "from 0"
+                    "with 0"
                 )
             self._memory.value = self._memories[count]
             with self._memory.in_use() as law:
@@ -90,18 +90,18 @@ class SampledController:
 
 
 def sampled_output(controller: Controller, t: float, q: Array, v: Array, p: Array, *, advance: bool = False) -> Array:
-    """The output at one instant.
+    """Return the output of a controller at one instant.
 
     Args:
-        controller: any.
+        controller: the controller.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
-        p: its parameters, shape (np,).
-        advance: whether it takes in the sample first.
+        p: the controller's parameters, shape (np,).
+        advance: True to advance its memory by this sample first.
 
     Raises:
-        EruginError: what the controller raises.
+        EruginError: if the controller raises it.
         NotFiniteError: if it has no output where all coordinates and velocities are zero.
     """
     try:
@@ -112,9 +112,9 @@ def sampled_output(controller: Controller, t: float, q: Array, v: Array, p: Arra
         if np.any(q) or np.any(v):
             raise
         raise NotFiniteError(
-            f"{type(controller).__name__} has no output where all coordinates and velocities are zero, and there "
-            "python-control asks first when it joins systems, wherever they start: take export_loop, which "
-            f"joins them without. {error}"
+            f"{type(controller).__name__} has no output where all coordinates and velocities are zero, which "
+            "python-control evaluates first when it connects systems, wherever they start: use export_loop, which "
+            f"avoids this. {error}"
         ) from error
 
 
@@ -129,26 +129,26 @@ def export(
     dt: float = 0.0,
     name: str | None = None,
 ) -> control.NonlinearIOSystem:
-    """A robot as ẋ = f(t, x, u), x = (q, v), natural constraints obeyed; or sampled, with u held in between.
+    """Build the system ẋ = f(t, x, u), x = (q, v), of a robot, natural constraints obeyed; or sampled with u held.
 
     Args:
         robot: the plant.
-        outputs: scalars or columns in t, q, v, u and p by name; the state if not given, which is what a controller is
-            joined with, without an algebraic loop.
-        driven_by: ``"inputs"``, u; or ``"forces"``, generalized forces R, for a controller that puts out those.
+        outputs: scalars or columns in t, q, v, u and p by name; the state if not given, which connects to a controller
+            without an algebraic loop.
+        driven_by: ``"inputs"`` for u, or ``"forces"`` for generalized forces R, for a controller that outputs forces.
         dt: time between samples, one step of RK4 [s]; zero for continuous time.
-        name: of the system; the robot's if not given.
+        name: name of the system; the robot's if not given.
 
     Raises:
-        ModelError: for outputs in foreign symbols, an unknown way to drive it, or a bad dt.
+        ModelError: for outputs in foreign symbols, an unknown ``driven_by``, or an invalid dt.
 
     The system raises NotFiniteError where the motion is not finite.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"a Robot is needed, got {robot!r}")
+        raise ModelError(f"robot must be a Robot, got {robot!r}")
     if driven_by not in ("inputs", "forces"):
         raise ModelError(f"driven_by must be 'inputs' or 'forces', got {driven_by!r}")
-    forces, period, numbers = driven_by == "forces", checked_dt(dt), Numbers(robot.parameters)
+    forces, period, numbers = driven_by == "forces", checked_dt(dt), ParameterVector(robot.parameters)
     rate = _plant(robot, forces=forces)
 
     def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
@@ -175,47 +175,47 @@ def export_loop(
     dt: float = 0.0,
     name: str | None = None,
 ) -> control.NonlinearIOSystem:
-    """Plant and controller as one system without inputs, the same as a simulation integrates.
+    """Build one system without inputs from plant and controller, the same that a simulation integrates.
 
-    ``params`` are the plant's by name, then the controller's; its own, where both have an ``m1``, is ``model.m1``. In
-    discrete time the controller's output is held between samples; one with a memory adds a last state, ``samples``,
-    which starts at 0.
+    ``params`` are the plant's by name, then the controller's; where both have an ``m1``, the controller's is
+    ``model.m1``. In discrete time the controller's output is held between samples; a controller with a memory adds a
+    last state, ``samples``, which starts at 0.
 
     Args:
         robot: the plant.
-        controller: any for it; without memory in continuous time.
+        controller: controller of the plant; without memory in continuous time.
         outputs: scalars or columns in t, q, v and p by name; q and v if not given.
         dt: time between samples, one step of RK4 [s]; zero for continuous time.
-        name: of the system; the robot's if not given.
+        name: name of the system; the robot's if not given.
 
     Raises:
         ModelError: for a controller with a memory in continuous time or for another robot, outputs in foreign symbols,
-            or a bad dt.
+            or an invalid dt.
 
     The system raises what the controller raises, and NotFiniteError where the motion is not finite.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"a Robot is needed, got {robot!r}")
+        raise ModelError(f"robot must be a Robot, got {robot!r}")
     require_controller(controller)
     loop, period = close_loop(robot, controller, None), checked_dt(dt)
     samples = controller_samples(controller, period)
     nq, n = robot.coordinates.nq, robot.coordinates.nq + robot.coordinates.nv
     names = tuple(f"model.{k}" if k in robot.parameters.names else k for k in controller.parameters.names)
-    plant, own = Numbers(robot.parameters), Numbers(controller.parameters, names)
+    plant, own = ParameterVector(robot.parameters), ParameterVector(controller.parameters, names)
     driven = _plant(robot, forces=controller.applies_force) if period else None
-    # Derivative of a loop is made for fixed numbers: one for each that comes.
-    made: dict[bytes, Callable[[float, Array], Array]] = {}
+    # The derivative of a loop is built for fixed parameters: keep that of the last ones.
+    derivatives: dict[bytes, Callable[[float, Array], Array]] = {}
 
     def rate(t: float, x: Array, params: Mapping[str, float]) -> Array:
         p = np.concatenate([plant(params), own(params)])
         key = p.tobytes()
-        if key not in made:
-            made.clear()
-            made[key] = loop.derivative(p)
-        found = made[key](t, x)
-        if not np.isfinite(found).all():
+        if key not in derivatives:
+            derivatives.clear()
+            derivatives[key] = loop.derivative(p)
+        derivative = derivatives[key](t, x)
+        if not np.isfinite(derivative).all():
             sampled_output(controller, t, x[:nq], x[nq:], own(params))
-        return _require_finite(found, t)
+        return _require_finite(derivative, t)
 
     def update(samples: SampledController | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
         if driven is None:
@@ -225,7 +225,7 @@ def export_loop(
             return _rate_or_next_state(
                 driven, t, x, sampled_output(controller, t, q, v, own(params)), plant(params), period
             )
-        output = samples.take(float(x[n]), t, q, v, own(params))
+        output = samples.output(float(x[n]), t, q, v, own(params))
         return np.append(_rate_or_next_state(driven, t, x[:n], output, plant(params), period), x[n] + 1.0)
 
     labels, shown = _output_function(
@@ -244,7 +244,7 @@ def export_loop(
 
 
 def _plant(robot: Robot, *, forces: bool) -> Rate:
-    """(t, x, u, p) → ẋ."""
+    """Return the function (t, x, u, p) → ẋ of a robot."""
     c = robot.coordinates
     u = ca.SX.sym("R", c.nv) if forces else robot.u
     a = robot.unforced_acceleration[0] + robot.mobility(u if forces else robot.input_matrix @ u)[0]
@@ -254,24 +254,24 @@ def _plant(robot: Robot, *, forces: bool) -> Rate:
 
 
 def _rate_or_next_state(rate: Rate, t: float, x: Array, u: Array, p: Array, period: float) -> Array:
-    """ẋ, or x one period later."""
+    """Return ẋ, or x one period later."""
     if not period:
         return _require_finite(rate(t, x, u, p), t)
     after: Array = rk4_step(lambda time, state: rate(time, state, u, p), t, x, period)
     return _require_finite(after, t)
 
 
-def _require_finite(found: Array, t: float) -> Array:
-    # A solver that is handed a NaN goes on forever.
-    if not np.isfinite(found).all():
+def _require_finite(values: Array, t: float) -> Array:
+    # A solver that gets a NaN would never end.
+    if not np.isfinite(values).all():
         raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
-    return found
+    return values
 
 
 def _output_function(
-    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: Numbers, *, with_inputs: bool
+    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: ParameterVector, *, with_inputs: bool
 ) -> tuple[tuple[str, ...], Function | None]:
-    """Names of the outputs and what gives them; the state itself without any."""
+    """Return the names of the outputs and their function; without outputs, those of the state and None."""
     if outputs is None:
         return state_names(robot), None
     c, (labels, y) = robot.coordinates, named_outputs(robot, outputs, with_inputs=with_inputs)
@@ -285,10 +285,10 @@ def _output_function(
 
 
 def controller_samples(controller: Controller, period: float) -> SampledController | None:
-    """Samples that a controller with a memory takes in; None without one.
+    """Return the sampled controller for one with a memory, None for one without.
 
     Args:
-        controller: the law.
+        controller: the controller.
         period: time between samples [s]; zero for continuous time.
 
     Raises:
@@ -299,18 +299,18 @@ def controller_samples(controller: Controller, period: float) -> SampledControll
     if not period:
         raise ModelError(
             f"{type(controller).__name__} has a memory, which changes at samples: give dt=, the time between them, for "
-            "a system in discrete time"
+            "a discrete-time system"
         )
     return SampledController(controller)
 
 
 def require_controller(controller: Controller) -> None:
-    """Raise ModelError for what is no controller.
+    """Raise ModelError unless the argument is a Controller.
 
     Args:
-        controller: what was given as one.
+        controller: argument to check.
     """
     if not isinstance(controller, Controller):
         raise ModelError(
-            f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"
+            f"controller must be a Controller, got {controller!r}; of a program pass ProgramController(program)"
         )

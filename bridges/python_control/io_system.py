@@ -18,62 +18,62 @@ if TYPE_CHECKING:
 
 
 def signal_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Names with an underscore in place of what python-control would read as part of something else, such as dots.
+    """Return names with an underscore for every character that has another meaning in python-control, such as dots.
 
     Args:
-        names: of coordinates, velocities, inputs or rows.
+        names: names of coordinates, velocities, inputs or rows.
 
     Raises:
         ModelError: if two of them become the same.
     """
-    given = tuple(names)
-    found = tuple(re.sub(r"\W+", "_", name).strip("_") for name in given)
-    doubled = sorted({name for name in found if found.count(name) > 1})
-    if doubled:
-        said = (f"{', '.join(map(repr, _originals(given, found, name)))} become {name!r}" for name in doubled)
-        raise ModelError(f"signals need names of their own, but {'; '.join(said)} in python-control: rename them")
-    return found
+    originals = tuple(names)
+    signals = tuple(re.sub(r"\W+", "_", name).strip("_") for name in originals)
+    repeated = sorted({name for name in signals if signals.count(name) > 1})
+    if repeated:
+        clashes = (f"{', '.join(map(repr, _originals(originals, signals, name)))} become {name!r}" for name in repeated)
+        raise ModelError(f"signals must have different names, but in python-control {'; '.join(clashes)}: rename them")
+    return signals
 
 
-def _originals(given: Sequence[str], found: Sequence[str], name: str) -> list[str]:
-    return [own for own, made in zip(given, found, strict=True) if made == name]
+def _originals(originals: Sequence[str], signals: Sequence[str], name: str) -> list[str]:
+    return [original for original, signal in zip(originals, signals, strict=True) if signal == name]
 
 
-def input_signals(names: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
-    """Names of inputs, with ``u_`` before those that a state has too: signals of one name would be joined to a loop.
+def input_signals(names: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of inputs, with ``u_`` before those that a state has too; equal names would be connected.
 
     Args:
-        names: of the inputs.
-        taken: names of the states and outputs.
+        names: names of the inputs.
+        used: names of the states and outputs.
     """
-    others = set(taken)
+    others = set(used)
     return tuple(f"u_{name}" if name in others else name for name in signal_names(names))
 
 
 def state_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of q and v.
+    """Return the names of the signals of q and v.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     c = robot.coordinates
     return signal_names((*c.names, *(c.v[i].name() for i in range(c.nv))))
 
 
 def input_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of u; ``u_crank`` where a coordinate is called ``crank``, too.
+    """Return the names of the signals of u; ``u_crank`` if there is also a coordinate ``crank``.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     return input_signals(robot.input_names, state_names(robot))
 
 
 def force_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of generalized forces R.
+    """Return the names of the signals of generalized forces R.
 
     Args:
-        robot: any.
+        robot: the robot.
     """
     c = robot.coordinates
     return signal_names(f"R_{c.v[i].name()}" for i in range(c.nv))
@@ -83,32 +83,32 @@ Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array, Mapping[str, float]], Array]
 
 
-class Numbers:
+class ParameterVector:
     """Parameters as a vector, checked when they change."""
 
     def __init__(self, parameters: Parameters, names: tuple[str, ...] | None = None) -> None:
-        """Keep the names.
+        """Store the parameters and their names in ``params``.
 
         Args:
-            parameters: what they are.
-            names: under which they come; their own if not given.
+            parameters: the parameters.
+            names: their names in ``params``; their own if not given.
         """
         self._parameters, self._names = parameters, parameters.names if names is None else names
-        # One value, so that another thread never sees a key beside the numbers of another.
+        # A single tuple, so that other threads never see the key of one vector with the numbers of another.
         self._last: tuple[tuple[float | None, ...], Array] | None = None
 
     @property
     def nominal(self) -> dict[str, float]:
-        """Values by the names under which they come, where there are any."""
+        """Nominal values by their names in ``params``, for the parameters that have one."""
         pairs = zip(self._parameters.names, self._names, strict=True)
         nominal = self._parameters.nominal
         return {name: nominal[own] for own, name in pairs if own in nominal}
 
     def __call__(self, params: Mapping[str, float]) -> Array:
-        """The whole vector: nominal, overridden by name.
+        """Return the whole vector: nominal, overridden by name.
 
         Args:
-            params: of python-control, with names of others, too.
+            params: ``params`` of python-control, which may contain other names too.
         """
         key = tuple(params.get(name) for name in self._names)
         last = self._last
@@ -130,16 +130,16 @@ def build_system(
     name: str,
     dt: float,
 ) -> control.NonlinearIOSystem:
-    """A system with named signals.
+    """Build a system with named signals.
 
     Args:
         update: (t, x, u, params) → ẋ, or the next x in discrete time; None without states.
-        output: (t, x, u, params) → y; the state if None.
-        states: name of each.
-        inputs: name of each.
-        outputs: name of each.
+        output: (t, x, u, params) → y; None if y is the state.
+        states: names of the states.
+        inputs: names of the inputs.
+        outputs: names of the outputs.
         params: nominal values by name.
-        name: of the system.
+        name: name of the system.
         dt: time between samples [s]; zero for continuous time.
     """
     import control
@@ -150,14 +150,14 @@ def build_system(
 
 
 def checked_dt(dt: float) -> float:
-    """Time between samples, as python-control has it: zero for continuous time.
+    """Return the time between samples, zero for continuous time.
 
     Args:
-        dt: [s].
+        dt: time between samples [s].
 
     Raises:
-        ModelError: for a number that is negative or not finite, or no number, such as True.
+        ModelError: if dt is negative, not finite or not a number, such as True.
     """
     if isinstance(dt, bool) or not isinstance(dt, int | float) or not (np.isfinite(dt) and dt >= 0.0):
-        raise ModelError(f"dt is the time between samples in seconds, or 0 for continuous time, got {dt!r}")
+        raise ModelError(f"dt must be the time between samples in seconds, or 0 for continuous time, got {dt!r}")
     return float(dt)

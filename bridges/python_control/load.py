@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORM_TOLERANCE = 1e-9
-"""How far entries may be from what mechanical form has, relative to the largest of their matrix."""
+"""Tolerance of entries in mechanical form, relative to the largest of their matrix."""
 
 
 def load(
@@ -33,42 +33,42 @@ def load(
     units: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Robot:
-    """Robot M q̈ + D q̇ + K q = B u of a ``control.StateSpace`` of mechanical form.
+    """Build the robot M q̈ + D q̇ + K q = B u from a ``control.StateSpace`` of mechanical form.
 
-    With x = (q, v) that is A = [[0, I], [−M⁻¹K, −M⁻¹D]] and B = [[0], [M⁻¹B]]. A state space does not tell M: given, it
-    must make M M⁻¹K symmetric, as forces of springs are; without, M is the identity, and masses are in the units of the
-    forces. Forces of dampers and others linear in v need not be. States and inputs keep their names: those of the
-    second half are the velocities, and are called ``v_`` and the name of the coordinate here.
+    With x = (q, v) that form is A = [[0, I], [−M⁻¹K, −M⁻¹D]] and B = [[0], [M⁻¹B]]. A state space does not determine M:
+    a given M must make M M⁻¹K symmetric, as spring forces require; by default M is the identity, and masses are in the
+    units of the forces. D need not be symmetric. States and inputs keep their names, except that the velocities, the
+    second half of the states, are called ``v_`` and the name of the coordinate.
 
-    The entries of M, K, D and B are parameters, ``M[q1,q2]`` and so on, symmetric ones once. Outputs y = C x + D u are
-    no part of a robot and are left out. A ``NonlinearIOSystem`` is a function that can be called and not looked into,
-    of which no equations of motion can be made: it is refused.
+    The entries of M, K, D and B are parameters, ``M[q1,q2]`` and so on, with one for both symmetric entries. Outputs
+    y = C x + D u are not part of a robot and are left out. A ``NonlinearIOSystem`` is refused: its functions can be
+    called, but its equations of motion are not accessible.
 
     Args:
-        system: in continuous time, with as many coordinates as velocities.
+        system: state space in continuous time, with as many coordinates as velocities.
         mass_matrix: M, shape (n, n), symmetric and positive definite; the identity if not given.
-        units: of the coordinates, n of them; none if not given.
-        name: shown in messages; the system's if not given.
+        units: units of the n coordinates; without units if not given.
+        name: name of the robot; the system's if not given.
 
     Raises:
-        BridgeError: for anything else, with what is not as it has to be.
-        ModelError: for units that are no strings, or not n.
+        BridgeError: if the system is not of this form; the message names the entry or matrix at fault.
+        ModelError: if units are not n strings.
     """
     import control
 
     library: Any = control
     if isinstance(system, library.NonlinearIOSystem) and not isinstance(system, library.StateSpace):
         raise BridgeError(
-            f"{system.name!r} is a NonlinearIOSystem: python-control can call its functions, but not tell their "
-            "equations, of which a Robot is made. Linearize it (control.linearize) and load that, or write the robot "
-            "down with lagrangian_system"
+            f"{system.name!r} is a NonlinearIOSystem: python-control can call its functions, but does not know their "
+            "equations, which a Robot requires. Linearize it (control.linearize) and load the result, or write the "
+            "robot with lagrangian_system"
         )
     if not isinstance(system, library.StateSpace):
-        raise BridgeError(f"a control.StateSpace of mechanical form is loaded, got {type(system).__name__}")
+        raise BridgeError(f"system must be a control.StateSpace of mechanical form, got {type(system).__name__}")
     given: Any = system
     label = str(given.name) if name is None else name
     if not given.isctime(strict=False) or (given.dt is not None and given.dt != 0):
-        raise BridgeError(f"{label}: dt = {given.dt}, but a robot moves in continuous time: take the system before c2d")
+        raise BridgeError(f"{label}: dt = {given.dt}, but a robot moves in continuous time: load the system before c2d")
     n, odd = divmod(int(given.nstates), 2)
     if odd or n == 0:
         raise BridgeError(
@@ -76,7 +76,7 @@ def load(
         )
     if units is not None and (isinstance(units, str) or not all(isinstance(unit, str) for unit in units)):
         raise ModelError(
-            f"{label}: units are {n} strings, one for each coordinate, such as ['m', 'rad'], got {units!r}"
+            f"{label}: units must be {n} strings, one for each coordinate, such as ['m', 'rad'], got {units!r}"
         )
     A, B = np.array(given.A, dtype=np.float64), np.array(given.B, dtype=np.float64)
     states = [str(key) for key in given.state_labels]
@@ -91,14 +91,14 @@ def load(
     if off > FORM_TOLERANCE * max(float(np.abs(K).max()), 1e-300):
         hint = "give mass_matrix=" if mass_matrix is None else _other_units(M, A[n:, :n], units)
         raise BridgeError(
-            f"{label}: M M⁻¹K is not symmetric, by {off:.4g}, so that no springs have these forces with "
-            f"{'M = 1' if mass_matrix is None else 'this M'}; {hint}"
+            f"{label}: M M⁻¹K is not symmetric, by {off:.4g}, so no springs have these forces with "
+            f"{'M = 1' if mass_matrix is None else 'this M'}: {hint}"
         )
     return _robot(label, states[:n], [str(key) for key in given.input_labels], (M, K, D, inputs), units)
 
 
 def _other_units(M: Array, A: Array, units: Sequence[str] | None) -> str:
-    """In which units of the states the springs would be springs with this mass matrix, if in any."""
+    """Return a hint on the units of the states in which M M⁻¹K would be symmetric, if there are any."""
     of_q = list(units or ())
     lengths = {"": 1.0, **(LENGTHS if "m" in of_q else {})}
     angles = {"": 1.0, **({"angles in degrees": DEGREES} if "rad" in of_q else {})}
@@ -108,8 +108,8 @@ def _other_units(M: Array, A: Array, units: Sequence[str] | None) -> str:
             K = M @ (A / scales[:, None] * scales)
             if np.abs(K - K.T).max() <= FORM_TOLERANCE * np.abs(K).max():
                 words = ", ".join(word for word in (far, wide) if word)
-                return f"it is with {words} in the system: write it in the units of the mass matrix"
-    return "it may be another mass matrix"
+                return f"it is symmetric with {words} in the system: write it in the units of the mass matrix"
+    return "the mass matrix may belong to another system"
 
 
 def _require_form(label: str, A: Array, B: Array, n: int, states: Sequence[str]) -> None:
@@ -117,13 +117,13 @@ def _require_form(label: str, A: Array, B: Array, n: int, states: Sequence[str])
     if np.abs(off).max() > FORM_TOLERANCE:
         i, j = divmod(int(np.argmax(np.abs(off))), 2 * n)
         raise BridgeError(
-            f"{label}: in mechanical form states are coordinates and then their rates, A = [[0, I], …], but the rate "
-            f"of {states[i]!r} has {A[i, j]:.4g} times {states[j]!r}; order the states so with "
+            f"{label}: in mechanical form the states are the coordinates followed by their rates, A = [[0, I], …], but "
+            f"the rate of {states[i]!r} has {A[i, j]:.4g} times {states[j]!r}: reorder the states with "
             "control.similarity_transform"
         )
     if B.size and np.abs(B[:n]).max() > FORM_TOLERANCE * np.abs(B).max():
         k = int(np.argmax(np.abs(B[:n]).max(axis=1)))
-        raise BridgeError(f"{label}: an input changes {states[k]!r} itself; forces act on velocities only")
+        raise BridgeError(f"{label}: an input changes {states[k]!r} directly, but forces act on velocities only")
 
 
 def _robot(

@@ -40,33 +40,34 @@ def simulate(
     absolute: float = 1e-12,
     most_steps: int = 5_000,
 ) -> Trajectory:
-    """Run :func:`export_loop` by ``control.input_output_response`` and record it as a simulation here would.
+    """Run :func:`export_loop` by ``control.input_output_response`` and record it like a simulation of Erugin.
 
-    In continuous time the law is asked wherever the solver looks. Held, and always with a memory, it is asked once per
-    sample, with one step of RK4 in between: the motion of :func:`~erugin.scenarios.simulate` under ``SampleAndHold``.
+    In continuous time the law is evaluated wherever the solver needs it. With ``held``, and always with a memory, it is
+    evaluated once per sample, with one step of RK4 in between: the motion of :func:`~erugin.scenarios.simulate` with
+    ``SampleAndHold``.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
-        q0: coordinates, shape (nq,).
-        v0: velocities, shape (nv,).
-        duration: [s].
-        step: between samples [s]; made a little smaller if it does not divide the duration.
+        controller: controller of the plant, or None.
+        q0: initial coordinates, shape (nq,).
+        v0: initial velocities, shape (nv,).
+        duration: duration [s].
+        step: time between samples [s]; made a little smaller if it does not divide the duration.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
-        held: whether the law's output is held between samples; if it has a memory, where not given.
-        method: of ``scipy.integrate.solve_ivp``, in continuous time.
+        held: True to hold the law's output between samples; by default only if it has a memory.
+        method: method of ``scipy.integrate.solve_ivp``, in continuous time.
         relative: its relative tolerance.
         absolute: its absolute tolerance, in the units of the state.
-        most_steps: that it may take from one sample to the next; a motion that needs more has diverged, most often.
+        most_steps: largest number of its steps between two samples; a motion that needs more has usually diverged.
 
     Returns:
-        The samples.
+        The trajectory at the samples.
 
     Raises:
-        ShapeError, ModelError, ParameterError: for bad input, such as a law with a memory that is not to be held.
-        SimulationError: if the law has to stop, a number is not finite or the solver gives up; the trajectory so far is
+        ShapeError, ModelError, ParameterError: for invalid input, such as held=False for a law with a memory.
+        SimulationError: if the law fails, a number is not finite or the solver gives up; the trajectory so far is
             attached.
     """
     import control
@@ -82,10 +83,10 @@ def simulate(
     recorder = recording()
     memory = controller is not None and has_memory(controller, controller_p)
     if memory and held is False:
-        raise ModelError(f"{type(controller).__name__} has a memory, which changes at samples: it has to be held")
+        raise ModelError(f"{type(controller).__name__} has a memory, which changes at samples: held must not be False")
     system = _system(robot, controller, h if memory or held else 0.0)
     if system.nstates > len(x):
-        # How many samples a memory has taken in.
+        # The state that counts the samples of a memory.
         x = np.append(x, 0.0)
     if method not in METHODS:
         raise ModelError(f"method must be one of SciPy's {', '.join(METHODS)}, got {method!r}")
@@ -95,7 +96,7 @@ def simulate(
 
     def run(ticks: Array, state: Array) -> Array:
         watched = {**options, "events": _watch(ticks, most)}
-        # Overflow ends in a number that is not finite, for which the system itself raises.
+        # Overflow leads to a number that is not finite, for which the system itself raises.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
             found = library.input_output_response(
@@ -107,7 +108,7 @@ def simulate(
     try:
         states = list(run(times, x))
     except Exception as first:
-        # What stopped it stops it again sample by sample, after those that are good; if not, it is told all the same.
+        # Run again sample by sample to record the valid ones; if nothing fails this time, report the first failure.
         states, cause = [x], first
         for k in range(steps):
             try:
@@ -115,7 +116,7 @@ def simulate(
             except Exception as error:
                 cause = error
                 break
-    # What the law remembers of those runs is not of the record.
+    # A new recorder, because the law's memory has been through those runs.
     recorder = recording()
     for state in states:
         recorder.tick(state[: c.nq], state[c.nq : c.nq + c.nv])
@@ -125,7 +126,7 @@ def simulate(
 
 
 def _watch(ticks: Array, most: int) -> Callable[[float, Array], float]:
-    """What SciPy calls after each of its steps: a motion that goes faster and faster would never end."""
+    """Return an event for SciPy that raises after too many steps between samples: a diverging motion may never end."""
     passed = count = 0
 
     def watch(t: float, x: Array) -> float:
@@ -134,8 +135,8 @@ def _watch(ticks: Array, most: int) -> Callable[[float, Array], float]:
         count = count + 1 if passed == before else 0
         if count > most:
             raise NotFiniteError(
-                f"the solver needs more than {most} steps from one sample to the next and has come to t = {t:.9g}: the "
-                "motion diverges, or is stiff. Take slower gains or method='Radau', or more of them by most_steps="
+                f"the solver needs more than {most} steps from one sample to the next and has reached t = {t:.9g}: the "
+                "motion diverges or is stiff. Try smaller gains, method='Radau', or a larger most_steps="
             )
         return 1.0
 
@@ -147,7 +148,7 @@ def _system(robot: Robot, controller: Controller | None, period: float) -> Any: 
 
 
 def _params(robot: Robot, controller: Controller | None, recorder: Recorder) -> dict[str, float]:
-    """All parameters by the names that the system gives them."""
+    """Return all parameters by their names in the system."""
     found = dict(zip(robot.parameters.names, recorder.p.tolist(), strict=True))
     if controller is not None:
         for name, value in zip(controller.parameters.names, recorder.controller_p.tolist(), strict=True):

@@ -23,11 +23,11 @@ Array = NDArray[np.float64]
 
 
 def export_linearization(line: Linearization, *, name: str | None = None) -> control.StateSpace:
-    """A linearization as a system of deviations with named states, inputs and outputs.
+    """Build a state space of deviations with named states, inputs and outputs from a linearization.
 
     Args:
-        line: from :func:`~erugin.controllers.linearize`.
-        name: of the system; one made up by python-control if not given.
+        line: result of :func:`~erugin.controllers.linearize`.
+        name: name of the system; chosen by python-control if not given.
     """
     states = signal_names(line.states)
     signals = {
@@ -41,23 +41,23 @@ def export_linearization(line: Linearization, *, name: str | None = None) -> con
 def export_perturbations(
     program: Program, *, p: Mapping[str, float] | None = None, name: str | None = None
 ) -> control.StateSpace:
-    """The deviations of a program about zero: ÿ = g(y, ẏ) + d of order 0, ẏ′ = h(y′) + d of order 1, linearized.
+    """Build the linearized perturbation equations ÿ = g(y, ẏ) + d of order 0 and ẏ′ = h(y′) + d of order 1.
 
-    Each row has a state for its deviation, one for its rate if it is of order 0, an input d, what a disturbance or an
-    error of the model adds to the highest derivative, and an output, the deviation. Rows of order 2 have no dynamics;
-    equations whose gains change with time are shown with their last and largest gains.
+    Each row has a state for its deviation, one for its rate if it is of order 0, an input d, which a disturbance or a
+    model error adds to the highest derivative, and an output, the deviation. Rows of order 2 have no dynamics;
+    time-varying gains are replaced by their final, largest values.
 
     Args:
-        program: with at least one row of order 0 or 1.
+        program: program with at least one row of order 0 or 1.
         p: the program's parameters, the gains among them: nominal, overridden by name.
-        name: of the system; one made up by python-control if not given.
+        name: name of the system; chosen by python-control if not given.
 
     Raises:
         ModelError: if all rows are of order 2.
         ParameterError: for an unknown parameter, or one out of its range.
     """
     if not isinstance(program, Program):
-        raise ModelError(f"a Program has perturbation equations, got {program!r}; of a controller take its .program")
+        raise ModelError(f"program must be a Program, got {program!r}; of a controller pass its .program")
     numbers = program.parameters.values(p)
     matrices = Kernel(
         "perturbations",
@@ -78,7 +78,7 @@ def export_perturbations(
         size = round(np.sqrt(flat.size))
         A = flat.reshape(size, size, order="F")
         depth = 2 - order
-        # One row stands for all of a constraint whose rows are treated alone.
+        # A constraint whose rows are decoupled and equal has the matrix of one row.
         blocks.append(A if size == depth * m else np.asarray(np.kron(A, np.eye(m)), dtype=np.float64))
         states += [*names, *(f"{row}.rate" for row in names)] if order == 0 else names
         rows += names
@@ -110,4 +110,4 @@ def _state_space(*matrices: Array, name: str | None, **signals: Sequence[str]) -
     try:
         return control.StateSpace(*matrices, name=name, **signals)
     except ValueError as error:
-        raise BridgeError(f"python-control does not take the name {name!r}: {error}") from error
+        raise BridgeError(f"python-control does not accept the name {name!r}: {error}") from error

@@ -28,17 +28,17 @@ from ..common.unsupported import check_unsupported
 Array = NDArray[np.float64]
 
 UNBOUNDED = 1e10
-"""Written where a limit must be given and there is none [m, m/s, N or N m]."""
+"""Value of a required limit that the robot does not have [m, m/s, N or N m]."""
 GIMBAL_LOCK_COSINE = 1e-9
-"""Cosine of the pitch below which roll and yaw are the same turn."""
+"""Cosine of the pitch below which roll and yaw are the same rotation."""
 
 
 class LinkWriter:
-    """Writes ``<robot>``.
+    """Writer of the element ``<robot>``.
 
     Attributes:
-        told: what is left out, as sentences.
-        open: natural constraints that joints cannot keep, by name, with the reason.
+        omitted: descriptions of what is left out.
+        open: natural constraints that joints cannot represent, by name, with the reason.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class LinkWriter:
         """Plan the links.
 
         Args:
-            robot: what is written.
+            robot: robot to write.
             tree: its bodies.
-            forces: of its joints.
-            couplings: joints that go together.
-            floating_root: whether the one body that floats in the world is the root.
+            forces: passive forces of its joints.
+            couplings: linear couplings of its joints.
+            floating_root: True to make the body that floats in the world the root.
 
         Raises:
-            BridgeError: if there is no such body.
+            BridgeError: if floating_root is True and there is no such body.
         """
-        self.told: list[str] = []
+        self.omitted: list[str] = []
         self.open: dict[str, str] = {}
         self._robot, self._tree, self._forces = robot, tree, forces
         self._mimics: dict[int, tuple[int, float, float]] = {}
@@ -73,25 +73,25 @@ class LinkWriter:
         alone = len(first) == 1 and first[0].kind == "free"
         if floating_root and not (alone and first[0].rotation.trace() == 3.0 and not first[0].position.any()):
             raise BridgeError(
-                f"{robot.name}: floating='root' is for a robot whose bodies all hang on one that floats in the world's "
-                f"frame; on the world hang {', '.join(f'{solid.name} ({solid.kind})' for solid in first)}"
+                f"{robot.name}: floating='root' requires one body that floats in the world's frame and carries all "
+                f"others; attached to the world: {', '.join(f'{solid.name} ({solid.kind})' for solid in first)}"
             )
         self._root = first[0].name if floating_root else ""
         self._world = self._labels[self._root] if floating_root else "world"
         self._document = ET.Element("robot")
         self._efforts = _efforts(robot, tree)
 
-    def write(self, name: str, *, turn: Array) -> ET.Element:
-        """The whole document.
+    def write(self, name: str, *, rotation: Array) -> ET.Element:
+        """Return the whole document.
 
         Args:
-            name: of the robot.
-            turn: of the robot in the world, shape (3, 3).
+            name: name of the robot.
+            rotation: rotation of the robot in the world, shape (3, 3).
         """
-        gravity = turn @ self._tree.gravity
+        gravity = rotation @ self._tree.gravity
         self._document.set("name", name)
-        told = " ".join(_number(x) for x in np.where(np.abs(gravity) < 1e-15, 0.0, gravity))
-        self._document.append(ET.Comment(f" gravity {told} m/s2 in the axes of {self._world!r} "))
+        vector = " ".join(_number(x) for x in np.where(np.abs(gravity) < 1e-15, 0.0, gravity))
+        self._document.append(ET.Comment(f" gravity {vector} m/s2 in the axes of {self._world!r} "))
         if not self._root:
             ET.SubElement(self._document, "link", name=self._world)
         for solid in self._tree.solids:
@@ -100,7 +100,7 @@ class LinkWriter:
             self._link(label, solid.mass)
             if solid.name != self._root:
                 R, x = (
-                    (turn @ solid.rotation, turn @ solid.position)
+                    (rotation @ solid.rotation, rotation @ solid.position)
                     if solid.parent < 0
                     else (
                         solid.rotation,
@@ -120,42 +120,42 @@ class LinkWriter:
         return self._document
 
     def add_frames(self, poses: BodyPoses) -> list[str]:
-        """Links without mass at the robot's frames and points.
+        """Add links without mass at the robot's frames and points.
 
         Args:
-            poses: of its bodies.
+            poses: poses of its bodies.
 
         Returns:
-            What could not be placed, as sentences.
+            Descriptions of the points that could not be placed.
         """
         robot = self._robot
-        wanted: dict[str, tuple[ca.SX | None, ca.SX]] = {
+        frames: dict[str, tuple[ca.SX | None, ca.SX]] = {
             name: (frame.rotation, frame.position) for name, frame in robot.frames.items()
         }
-        wanted |= {name: (None, x) for name, x in robot.points.items() if name not in wanted}
-        taken = {link.get("name") for link in self._document.iter("link")}
-        found = poses.fixed({name: place for name, place in wanted.items() if name not in taken})
+        frames |= {name: (None, x) for name, x in robot.points.items() if name not in frames}
+        existing = {link.get("name") for link in self._document.iter("link")}
+        found = poses.fixed({name: place for name, place in frames.items() if name not in existing})
         for name, (body, R, x) in found.items():
             if self._root and not body:
                 continue
             ET.SubElement(self._document, "link", name=name)
             joint = self._child("fixed", name, self._labels[body] if body else self._world, f"{name} fixed")
             joint.append(_origin(R, x))
-        lost = [name for name in wanted if name not in found and name not in taken]
-        return [f"the points {', '.join(lost)}, which are fixed in none of its bodies"] if lost else []
+        unsupported = [name for name in frames if name not in found and name not in existing]
+        return [f"the points {', '.join(unsupported)}, which are not fixed in any body"] if unsupported else []
 
     def _couple(self, coupling: JointCoupling) -> None:
         if len(coupling.coefficients) != 2:
             self.open[coupling.name] = (
-                "it holds a joint where it is: fix that joint"
+                "it fixes a joint at a position: make that joint fixed"
                 if len(coupling.coefficients) == 1
                 else "it ties several joints"
             )
             return
-        # A joint that follows may not be followed.
+        # A mimic joint must not be the leader of another.
         (j, b), (i, a) = sorted(coupling.coefficients.items())
         if i in self._mimics or j in self._mimics or any(i == leader for leader, _, _ in self._mimics.values()):
-            self.open[coupling.name] = "it ties joints that follow others, or are followed, already"
+            self.open[coupling.name] = "it ties joints that already follow or lead others"
             return
         self._mimics[i] = (j, -b / a, -coupling.constant / a)
 
@@ -169,7 +169,7 @@ class LinkWriter:
         limits = self._robot.limits
         lower, upper = limits.lower[solid.at_q], limits.upper[solid.at_q]
         if np.isfinite((lower, upper)).any() and not solid.is_relative:
-            self.told.append(f"the bounds of {solid.name!r}, an angle that is measured from the world")
+            self.omitted.append(f"the bounds of {solid.name!r}, an angle that is measured from the world")
             lower, upper = -math.inf, math.inf
         kind = _TYPES[solid.kind]
         if solid.kind == "hinge" and not np.isfinite((lower, upper)).any():
@@ -183,7 +183,7 @@ class LinkWriter:
         if solid.kind != "planar":
             self._bounds(joint, lower, upper, speed, effort, kind)
         elif np.isfinite(limits.upper[solid.at_q : solid.at_q + 3]).any():
-            self.told.append(f"the bounds of the planar joint {solid.name!r}")
+            self.omitted.append(f"the bounds of the planar joint {solid.name!r}")
         self._dynamics(joint, solid)
         if solid.at_v in self._mimics:
             leader, multiplier, offset = self._mimics[solid.at_v]
@@ -204,13 +204,15 @@ class LinkWriter:
         damping = {at: element.value for element in self._forces.dampers for at in element.coefficients}
         pairs = {(damping.get(at, 0.0), float(self._forces.friction[at])) for at in places}
         if len(pairs) > 1:
-            self.told.append(f"damping or friction of the planar joint {solid.name!r}, which differ by direction")
+            self.omitted.append(
+                f"damping or friction of the planar joint {solid.name!r}, which depend on the direction"
+            )
         elif (pair := pairs.pop()) != (0.0, 0.0):
             ET.SubElement(joint, "dynamics", damping=_number(pair[0]), friction=_number(pair[1]))
 
     def _link(self, name: str, mass: MassProperties | None) -> None:
         link = ET.SubElement(self._document, "link", name=name)
-        # Some readers give a link without mass one of their own: that it has none is said.
+        # Some readers assign a default mass to a link without one: write zero explicitly.
         own = MassProperties(0.0, np.zeros(3), np.zeros((3, 3))) if mass is None else mass
         inertial = ET.SubElement(link, "inertial")
         ET.SubElement(inertial, "origin", xyz=_numbers(own.center), rpy="0 0 0")
@@ -227,16 +229,16 @@ _TYPES = {"hinge": "revolute", "slide": "prismatic", "planar": "planar", "free":
 
 
 def to_text(root: ET.Element) -> str:
-    """The document as text.
+    """Return the document as text.
 
     Args:
-        root: its root element.
+        root: root element of the document.
     """
     return '<?xml version="1.0"?>\n' + xml_text(root) + "\n"
 
 
 def _efforts(robot: Robot, tree: BodyTree) -> Array:
-    """Greatest force or torque of each joint between two links, shape (nv,); infinite where no input tells it."""
+    """Return the effort limit of each joint between two links, shape (nv,); infinite where no input determines it."""
     c = robot.coordinates
     found = np.full(c.nv, np.inf)
     bounded = np.flatnonzero(np.isfinite(robot.limits.effort))
@@ -244,9 +246,9 @@ def _efforts(robot: Robot, tree: BodyTree) -> Array:
         return found
     B = np.linalg.solve(tree.relative_angles.T, robot.evaluate(robot.input_matrix, p=tree.p).reshape(c.nv, -1))
     for j in bounded:
-        felt = np.flatnonzero(np.abs(B[:, j]) > 1e-12)
-        if len(felt) == 1 and np.count_nonzero(np.abs(B[felt[0]]) > 1e-12) == 1:
-            found[felt[0]] = robot.limits.effort[j] * abs(B[felt[0], j])
+        driven_joints = np.flatnonzero(np.abs(B[:, j]) > 1e-12)
+        if len(driven_joints) == 1 and np.count_nonzero(np.abs(B[driven_joints[0]]) > 1e-12) == 1:
+            found[driven_joints[0]] = robot.limits.effort[j] * abs(B[driven_joints[0], j])
     return found
 
 
@@ -255,7 +257,7 @@ def _origin(R: Array, x: Array) -> ET.Element:
 
 
 def _angles(R: Array) -> Array:
-    """Roll, pitch and yaw of R = R_z(yaw) R_y(pitch) R_x(roll), shape (3,)."""
+    """Return roll, pitch and yaw of R = R_z(yaw) R_y(pitch) R_x(roll), shape (3,)."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)
     if level < GIMBAL_LOCK_COSINE:
@@ -287,32 +289,33 @@ def export(
     floating: Literal["joint", "root"] = "joint",
     ignore: Sequence[str] = (),
 ) -> str:
-    """URDF text of a robot: links, joints, inertials, limits, damping and dry friction.
+    """Export a robot to URDF text: links, joints, inertials, limits, damping and dry friction.
 
-    Joints are called like their nodes here, and so are the links that they move; the root is called ``world``. Angles
-    that are measured from the world's axes become angles between links. A body that a share of a length carries
-    (telescopic links) gets a slide that mimics the length. A natural constraint that ties two joints is a ``<mimic>``.
+    Joints and the links that they move have the names of the robot's nodes; the root is called ``world``. Angles from
+    the world's axes become angles between links. A body that moves by a fraction of a length (telescopic links) gets a
+    slide that mimics the length. A natural constraint that ties two joints becomes a ``<mimic>``.
 
-    URDF has no gravity, which readers take along −z: the text keeps the axes of the robot and tells its gravity in a
-    comment, unless ``upright`` turns the robot. It has no drives: every joint has one.
+    URDF has no gravity, and readers assume −z: the text keeps the axes of the robot and has its gravity in a comment,
+    unless ``upright`` rotates the robot. URDF has no inputs either: readers drive every joint.
 
     Args:
-        robot: made of a tree of bodies.
-        path: of the file that is written; none if not given.
+        robot: robot with a tree of bodies.
+        path: path of the file to write; no file if not given.
         p: parameters: nominal, overridden by name, or the whole vector.
-        name: of the robot; its own if not given.
-        loops: ``"refuse"`` natural constraints, which URDF cannot close, or ``"drop"`` them with a warning.
-        upright: whether the robot is turned so that its gravity lies along −z.
-        frames: whether each of the robot's frames and points becomes a link without mass.
-        floating: a body that floats is moved by a ``"joint"``, or is the ``"root"`` of the file, which readers let
+        name: name in the file; the robot's if not given.
+        loops: ``"refuse"`` natural constraints that URDF cannot represent, or ``"drop"`` them with a warning.
+        upright: True to rotate the robot so that its gravity is along −z.
+        frames: True to add a link without mass for each of the robot's frames and points.
+        floating: write a floating body with a ``"joint"``, or as the ``"root"`` of the file, which readers can let
             float (``base="floating"``).
-        ignore: what else has no counterpart and may be left out, as the error lists it; a warning tells it.
+        ignore: further features that URDF cannot represent and that may be left out with a warning; the error lists
+            their names.
 
     Returns:
         The text.
 
     Raises:
-        BridgeError: for a robot without a tree, and for what has no counterpart; names all of it.
+        BridgeError: for a robot without a tree, or with features that URDF cannot represent; the message lists them.
         ParameterError: for an unknown parameter.
     """
     for word, given, known in (("loops", loops, LOOPS), ("floating", floating, ("joint", "root"))):
@@ -326,26 +329,29 @@ def export(
 
     dropped = dict(closed.unsupported) | {pin.name: "it closes a loop" for pin in closed.pins} | writer.open
     constraints = {key: f"natural constraint {key!r}: {why}" for key, why in dropped.items()}
-    lost = _unsupported_features(robot, tree, forces)
+    unsupported = _unsupported_features(robot, tree, forces)
     if loops == "refuse":
-        lost = constraints | lost
+        unsupported = constraints | unsupported
         hint = "or leave constraints open with loops='drop'" if constraints else ""
-        told = [lost[word] for word in check_unsupported("URDF", robot.name, lost, ignore, hint=hint)]
+        omitted = [unsupported[word] for word in check_unsupported("URDF", robot.name, unsupported, ignore, hint=hint)]
     else:
-        told = [*constraints.values(), *(lost[word] for word in check_unsupported("URDF", robot.name, lost, ignore))]
-    told += writer.told
-    turn = _upright(tree.gravity) if upright else np.eye(3)
-    if floating == "root" and not np.array_equal(turn, np.eye(3)):
+        omitted = [
+            *constraints.values(),
+            *(unsupported[word] for word in check_unsupported("URDF", robot.name, unsupported, ignore)),
+        ]
+    omitted += writer.omitted
+    rotation = _upright(tree.gravity) if upright else np.eye(3)
+    if floating == "root" and not np.array_equal(rotation, np.eye(3)):
         raise BridgeError(
-            f"{robot.name}: what is the root of the file has no joint to be turned by: leave upright= out"
+            f"{robot.name}: upright=True requires a joint at the root, so it cannot be combined with floating='root'"
         )
     require_name("a robot in URDF", name or robot.name, BridgeError)
-    root = writer.write(name or robot.name, turn=turn)
+    root = writer.write(name or robot.name, rotation=rotation)
     if frames:
-        told += writer.add_frames(poses)
-    if told:
+        omitted += writer.add_frames(poses)
+    if omitted:
         warnings.warn(
-            f"{robot.name}: URDF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel()
+            f"{robot.name}: URDF cannot represent: {'; '.join(omitted)}", BridgeWarning, stacklevel=caller_stacklevel()
         )
     text = to_text(root)
     if path is not None:
@@ -367,11 +373,11 @@ def _neutral(robot: Robot) -> Array:
 
 
 def _unsupported_features(robot: Robot, tree: BodyTree, forces: PassiveElements) -> dict[str, str]:
-    """What joints of URDF do not have, by the name of the joint."""
+    """Return the features of joints that URDF cannot represent, by name."""
     names = {i: label for solid in tree.solids for i, label in enumerate(solid.names, solid.at_v)}
     found: dict[str, str] = {}
     for label in dict.fromkeys((*forces.forces, *forces.inertias)):
-        found[label] = f"{label!r}: a force or an inertia besides those of the bodies, damping and dry friction"
+        found[label] = f"{label!r}: a force or an inertia other than those of the bodies, damping and dry friction"
     several = [element for element in forces.dampers if len(element.coefficients) > 1]
     for what, elements in (("a spring", forces.springs), ("a rotor", forces.rotors), ("a damper", several)):
         for element in elements:
@@ -382,7 +388,7 @@ def _unsupported_features(robot: Robot, tree: BodyTree, forces: PassiveElements)
 
 
 def _upright(gravity: Array) -> Array:
-    """The shortest turn that brings gravity to −z, shape (3, 3)."""
+    """Return the smallest rotation that brings gravity to −z, shape (3, 3)."""
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(3)
@@ -396,10 +402,10 @@ def _upright(gravity: Array) -> Array:
 
 
 def friction_joints(text: str) -> list[str]:
-    """Names of the joints that have dry friction.
+    """Return the names of the joints with dry friction.
 
     Args:
-        text: URDF.
+        text: URDF text.
     """
     return [
         joint.get("name", "")
@@ -409,9 +415,9 @@ def friction_joints(text: str) -> list[str]:
 
 
 def mimic_joints(text: str) -> list[str]:
-    """Names of the joints that follow others.
+    """Return the names of the mimic joints.
 
     Args:
-        text: URDF.
+        text: URDF text.
     """
     return [joint.get("name", "") for joint in ET.fromstring(text).findall("joint") if joint.find("mimic") is not None]

@@ -106,7 +106,7 @@ def test_what_urdf_has_no_place_for_is_left_out_when_that_is_asked_for(
         # The program tells of them.
         warnings.simplefilter("always")
         assert main([*words, "--ignore", "wrist pin"]) == 0
-    assert "note: slider-crank: URDF does not carry over natural constraint 'wrist pin'" in capsys.readouterr().err
+    assert "note: slider-crank: URDF cannot represent: natural constraint 'wrist pin'" in capsys.readouterr().err
     assert out.exists()
 
 

@@ -209,7 +209,7 @@ def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
     file = tmp_path / "tilted.urdf"
     file.write_text(PLAIN, encoding="utf-8")
     tilted = tracking(load_urdf(file))
-    with pytest.raises(BridgeError, match=rf"no mass matrix of body \d+: .* rounding; {re.escape(said)}"):
+    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(said)}"):
         into_pybullet(tilted, written(PLAIN, **units), -9.81, tmp_path)
     assert capfd.readouterr() == ("", "")
 
@@ -217,7 +217,7 @@ def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
 def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_path: Path) -> None:
     heavy, file = written(PLAIN, mass=1e3), tmp_path / "heavy.urdf"
     file.write_text(heavy, encoding="utf-8")
-    with pytest.raises(BridgeError, match=r"of its rounding; what its joints carry there is what they carry here$"):
+    with pytest.raises(BridgeError, match=r"axes of their links; the masses on its joints are those of the robot$"):
         into_pybullet(tracking(load_urdf(file)), heavy, -9.81, tmp_path)
 
 

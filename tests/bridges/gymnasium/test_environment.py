@@ -34,7 +34,7 @@ PUSH = np.array([1.5, -0.7])
 
 
 @pytest.fixture(scope="module")
-def pendulum_setup() -> Setup:
+def setup() -> Setup:
     return swing(0.3)
 
 
@@ -290,8 +290,8 @@ def randomized_setup() -> Setup:
     return swing(0.02)
 
 
-def test_episodes_that_follow_a_seed_differ_and_come_again(setup: Setup) -> None:
-    env = export(setup)
+def test_episodes_that_follow_a_seed_differ_and_come_again(randomized_setup: Setup) -> None:
+    env = export(randomized_setup)
     first = [env.reset(seed=3)[1]["seed"], *(env.reset()[1]["seed"] for _ in range(3))]
     again = [env.reset(seed=3)[1]["seed"], *(env.reset()[1]["seed"] for _ in range(3))]
     assert first == again
@@ -309,17 +309,20 @@ def test_seeds_of_later_episodes_are_all_different() -> None:
     assert later.min() >= 0
 
 
-def test_starts_that_were_drawn_ahead_are_those_of_their_seeds(setup: Setup) -> None:
-    env, nominal = export(setup, dictionary=True), Trial.of(setup, "law", setup.controller).nominal
+def test_starts_that_were_drawn_ahead_are_those_of_their_seeds(randomized_setup: Setup) -> None:
+    env, nominal = (
+        export(randomized_setup, dictionary=True),
+        Trial.of(randomized_setup, "law", randomized_setup.controller).nominal,
+    )
     seen, info = env.reset(seed=11)
     for _ in range(2 * BUFFER_DEPTH + 3):
-        assert seen["q"][0] == sample(setup.randomization, [info["seed"]], nominal)["q0.q1"][0]
+        assert seen["q"][0] == sample(randomized_setup.randomization, [info["seed"]], nominal)["q0.q1"][0]
         seen, info = env.reset()
 
 
-def test_lanes_that_end_apart_draw_apart(setup: Setup) -> None:
+def test_lanes_that_end_apart_draw_apart(randomized_setup: Setup) -> None:
     """Each lane's starts, in their order, are those of a single environment of its seed."""
-    apart = replace(setup, stop=setup.robot.q[0] - 0.36)
+    apart = replace(randomized_setup, stop=randomized_setup.robot.q[0] - 0.36)
     many, one = export_vector(apart, 5), export(apart)
     many.reset(seed=3)
     starts: list[list[float]] = [[] for _ in range(5)]
@@ -336,12 +339,12 @@ def test_lanes_that_end_apart_draw_apart(setup: Setup) -> None:
         assert found == [float(one.reset()[0][0]) for _ in found]
 
 
-def test_a_value_out_of_its_range_stops_the_episode_that_has_it_and_no_other(setup: Setup) -> None:
+def test_a_value_out_of_its_range_stops_the_episode_that_has_it_and_no_other(randomized_setup: Setup) -> None:
     varied = {"plant.m1": Normal(1.0, 0.7)}
     drawn = sample(varied, later_seeds(np.full(60, 5), np.arange(60)))["plant.m1"]
     bad = int(np.argmax(drawn <= 0.0))
     assert bad > 1
-    env = export(setup, randomization=varied)
+    env = export(randomized_setup, randomization=varied)
     env.reset(seed=5)
     for _ in range(1, bad):
         env.reset()

@@ -257,17 +257,17 @@ def test_what_does_not_fit_phases_is_refused_by_name() -> None:
     with pytest.raises(ModelError, match="a controller for each of them"):
         export(setup, residual=program_control(robot))
     ideal = Phase(program_control(robot, "ideal"))
-    with pytest.raises(BridgeError, match="inputs u and forces R"):
+    with pytest.raises(BridgeError, match="all output inputs u or all output forces R"):
         export(replace(setup, phases=(setup.phases[0], ideal)), residual=True)
     with pytest.raises(BridgeError, match="no controller"):
         export(replace(setup, phases=(Phase(None),)), residual=True)
     with pytest.raises(BridgeError, match=r"in phase 'program', Called has no symbolic law.*SyncVectorEnv"):
         export_vector(handed_over(at_an_angle, called=True), 2, residual=True)
-    with pytest.raises(BridgeError, match="'phase' cannot be seen"):
+    with pytest.raises(BridgeError, match="'phase' cannot be observed"):
         export(swing(), observation=("q", "phase"))
     walk = exoskeleton_steps()
     place = walk.phases[0].places[0]
-    with pytest.raises(ParameterError, match=f"'{place}' says where a contact stands"):
+    with pytest.raises(ParameterError, match=f"'{place}' is the position of a contact"):
         StartSampler(walk, {}).starts(np.zeros(1, dtype=np.int64), {place: 0.1})
 
 

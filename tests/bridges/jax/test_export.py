@@ -177,7 +177,7 @@ def test_bad_input_is_told() -> None:
     np.testing.assert_array_equal(law(0.0, [0.0, 0.0], [0.0, 0.0]), [1.0, 2.0])
     cases: list[tuple[type[Exception], str, tuple[Any, ...]]] = [
         (ShapeError, "expected the arguments t, q, v, p, got 2", (0.0, [0.0, 0.0])),
-        (ShapeError, r"q must have shape \(2,\), got \(3,\); batches go through", (0.0, np.zeros(3), np.zeros(2))),
+        (ShapeError, r"q must have shape \(2,\), got \(3,\); use jax.vmap", (0.0, np.zeros(3), np.zeros(2))),
         (ShapeError, r"q must be an array of shape \(2,\), got None", (0.0, None, np.zeros(2))),
         (ShapeError, r"p must have shape \(9,\), got \(4,\)", (0.0, np.zeros(2), np.zeros(2), np.zeros(4))),
         (ShapeError, r"t must have shape \(1,\), or be a number, got \(2,\)", (np.zeros(2), np.zeros(2), np.zeros(2))),
@@ -190,7 +190,7 @@ def test_bad_input_is_told() -> None:
             law(*arguments)
     with pytest.raises(BridgeError, match="SampleAndHold has no symbolic law"):
         export(SampleAndHold(OpenLoop(robot, [1.0, 2.0]), 0.01))
-    with pytest.raises(BridgeError, match="JAX takes a Controller or a Robot from here, got str"):
+    with pytest.raises(BridgeError, match="only a Controller or a Robot can be exported to JAX, got str"):
         export("law")  # type: ignore[arg-type]
 
 

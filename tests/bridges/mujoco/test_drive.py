@@ -169,7 +169,7 @@ def test_wrapped_laws_take_in_their_samples_step_by_step(name: str) -> None:
     recorded = acting.run(started(acting), 0.1)
     assert np.abs(recorded.u - ours.u).max() < 1e-9
     data = started(acting)
-    with callback(acting), pytest.raises(BridgeError, match="has a memory, and MuJoCo does not tell its callback"):
+    with callback(acting), pytest.raises(BridgeError, match="has a memory, but MuJoCo's callback does not know"):
         mujoco.mj_step(acting.model, data)
 
 
@@ -191,7 +191,7 @@ def test_what_motors_clip_is_told_once() -> None:
     law = swinging(arm())
     acting = drive(law, model_of(text))
     data = started(acting)
-    with pytest.warns(BridgeWarning, match=r"asks motor 'first' for .*, and MuJoCo clips it to \[-1, 1\]"):
+    with pytest.warns(BridgeWarning, match=r"sets motor 'first' to .*, but MuJoCo clips it to \[-1, 1\]"):
         acting.step(data)
     # Warnings are errors here.
     acting.step(data)
@@ -234,7 +234,7 @@ def test_without_a_controller_the_robot_falls() -> None:
 
 def test_another_model_of_the_law_is_driven_on_purpose_only() -> None:
     law, model = swinging(arm()), model_of(ARM.replace('mass="1.8"', 'mass="2.0"'))
-    with pytest.raises(BridgeError, match=r"'q2' moves .* has mass 1\.8 kg here and 2 kg there"):
+    with pytest.raises(BridgeError, match=r"'q2' .* have mass 1\.8 kg in the robot and 2 kg in the model"):
         drive(law, model)
     acting = drive(law, model, tolerance=None)
     other = drive(law, model, p={"m2": 2.0})

@@ -194,7 +194,7 @@ def test_ctrl_c_in_a_law_keeps_the_samples_so_far() -> None:
 
 def test_a_drive_is_for_one_model() -> None:
     acting, other = drive(Cut(arm()), model_of(ARM)), model_of(ARM)
-    with callback(acting), pytest.raises(BridgeError, match="made for another MjModel"):
+    with callback(acting), pytest.raises(BridgeError, match="is for another MjModel"):
         mujoco.mj_step(other, mujoco.MjData(other))
     # Data of MuJoCo 3.0.0 do not tell whose they are: those of equal sizes are as good.
     larger = other if has("3.0.1") else model_of(ARM.replace("<!-- more bodies -->", '<body name="more"/>'))

@@ -81,10 +81,10 @@ def changed(**fields: float) -> mujoco.MjModel:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (model_of(ARM.replace('mass="1.8"', 'mass="1.81"')), r"'q2' moves \(body 'fore'\) has mass 1\.8 kg here and 1"),
-        (model_of(ARM.replace("0.05 0.05 0.05", "0.05 0.05 0.06")), r"'q2' moves .* moment of inertia 0\.05 .* 0\.06 "),
+        (model_of(ARM.replace('mass="1.8"', 'mass="1.81"')), r"'q2' \(body 'fore'\) have mass 1\.8"),
+        (model_of(ARM.replace("0.05 0.05 0.05", "0.05 0.05 0.06")), r"'q2' .* moment of inertia 0\.05 .* 0\.06 "),
         (model_of(ARM.replace('pos="0.2 0 0"', 'pos="0.21 0 0"')), r"M\[q\d, q\d\] is .* in the robot and .* in the"),
-        (model_of(ARM.replace("-9.81", "-1.62")), r"gravity is \[0\.0, -9\.81, 0\.0\] m/s² here and \[0\.0, -1"),
+        (model_of(ARM.replace("-9.81", "-1.62")), r"gravity is \[0\.0, -9\.81, 0\.0\] m/s² in the robot and "),
         (changed(dof_armature=0.01), r"the model has armature: q1 0\.01, q2 0\.01"),
         (changed(dof_damping=0.3), r"the model has damping: q1 0\.3, q2 0\.3"),
         (changed(dof_frictionloss=0.2), r"the model has dry friction \(frictionloss\): q1 0\.2, q2 0\.2"),
@@ -92,9 +92,9 @@ def changed(**fields: float) -> mujoco.MjModel:
         (changed(jnt_stiffness=2.0), r"the model has springs \(stiffness\): q1 2, q2 2"),
         (model_of(ARM.replace('gravity="0', 'viscosity="3" gravity="0')), r"M|h\[q\d\]"),
         (model_of(ARM.replace("<inertial", '<body><joint name="flap"/><inertial pos="0 0 0" mass="1" '
-         'diaginertia="1 1 1"/></body><inertial', 1)), "joints of the same bodies that the robot lacks: flap"),
+         'diaginertia="1 1 1"/></body><inertial', 1)), "joints on the same bodies that the robot lacks: flap"),
         (model_of(ARM.replace('axis="0 0 1"', 'axis="0 0 1" limited="true" range="-1 1"', 1)),
-         r"joint 'q1' is stopped at \[-1, 1\] there, and has limits \[-inf, inf\] here"),
+         r"joint 'q1' has limits \[-inf, inf\] in the robot and \[-1, 1\] in the model"),
         (model_of(ARM.replace("<actuator>", '<equality><connect body1="fore" anchor="0.5 0 0"/></equality><actuator>')),
          r"equality constraints that the robot lacks: 0 \(connect\)"),
     ],
@@ -163,11 +163,12 @@ def test_loops_that_hold_something_else_are_told(jacobian: str) -> None:
     is_weld = moved.eq_type[0] == mujoco.mjtEq.mjEQ_WELD  # as an older MuJoCo is given it
     (moved.eq_data[0, :3] if is_weld else moved.site_pos[int(moved.eq_obj2id[0])])[0] += 0.05
     with pytest.raises(
-        BridgeError, match=r"coupler pin are closed here, coupler pin \((connect|weld)\) are open by up to 0\.0"
+        BridgeError,
+        match=r"coupler pin of the robot are closed, coupler pin \((connect|weld)\) of the model are open by",
     ):
         match(robot, moved, q=q).check()
     locked = model_of(text.replace("</equality>", '<joint name="lock" joint1="crank"/></equality>'))
-    with pytest.raises(BridgeError, match=r"leave 1 of 3 velocities free here, .*, lock \(joint\) leave 0 there"):
+    with pytest.raises(BridgeError, match=r"leave 1 of 3 velocities free, .*, lock \(joint\) of the model leave 0"):
         match(robot, locked, q=q).check()
 
 
@@ -197,7 +198,7 @@ def test_contacts_take_no_part_and_no_memory() -> None:
 def test_the_least_inertia_that_mujoco_demands_is_no_difference() -> None:
     own = planar_manipulator([Link.point_mass(0.6, 2.0), Link.point_mass(0.5, 1.0)])
     said = str(match(own, model_of(export(own).replace('mass="1"', 'mass="1.5"'))))
-    assert "'q2' moves (body 'q2') has mass 1 kg here and 1.5 kg there" in said
+    assert "the bodies on joint 'q2' (body 'q2') have mass 1 kg in the robot and 1.5 kg in the model" in said
     assert "moment of inertia" not in said
 
 
@@ -209,14 +210,14 @@ def test_the_least_inertia_that_mujoco_demands_is_no_difference() -> None:
         (
             "</actuator>",
             '<intvelocity name="s" joint="q1" kp="1" actrange="-1 1"/></actuator>',
-            "'s' has dynamics of its own",
+            "'s' has internal dynamics",
         ),
         (
             "</actuator>",
             '<damper name="s" joint="q1" kv="1" ctrlrange="0 1"/></actuator>',
-            "'s' is a drive whose force",
+            "'s' is an actuator whose force",
         ),
-        ("</actuator>", '<motor name="more" joint="q1"/></actuator>', "motors first, more can stand in for each other"),
+        ("</actuator>", '<motor name="more" joint="q1"/></actuator>', "motors first, more are redundant"),
         ('<motor name="first" joint="q1" gear="2.5"/>', "", "no motor of the MuJoCo model drives q1, .* law's M1 need"),
         ('gear="2.5"', 'gear="0"', "motors first have gear or gain zero"),
         ('integrator="RK4"/>', 'integrator="RK4"><flag actuation="disable"/></option>', "actuation disabled"),
@@ -239,9 +240,9 @@ def test_servos_act_whatever_way_the_law_takes_unless_they_are_disabled() -> Non
 
 def test_other_things_than_a_law_and_a_model_are_refused() -> None:
     law = swinging(arm())
-    with pytest.raises(ModelError, match=r"a Controller is needed, got Robot; .*ProgramController\(program\)"):
+    with pytest.raises(ModelError, match=r"controller must be a Controller, got Robot; .*ProgramController\(program\)"):
         drive(arm(), model_of(ARM))  # type: ignore[arg-type]
-    with pytest.raises(BridgeError, match=r"a mujoco\.MjModel is needed, got str"):
+    with pytest.raises(BridgeError, match=r"model must be a mujoco\.MjModel, got str"):
         drive(law, ARM)  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match="apply must be 'auto', 'ctrl' or 'qfrc_applied', got 'torque'"):
         drive(law, model_of(ARM), apply="torque")  # type: ignore[arg-type]
@@ -287,7 +288,7 @@ def test_a_link_that_weighs_more_is_found_in_a_real_arm() -> None:
     robot, model = read_by_both("ur5_robot.urdf")
     model.body_mass[model.body("forearm_link").id] *= 1.1
     with pytest.raises(
-        BridgeError, match=r"what 'elbow_joint' moves \(body 'forearm_link'\) has mass 2\.27\d* kg here"
+        BridgeError, match=r"joint 'elbow_joint' \(body 'forearm_link'\) have mass 2\.27\d* kg in the robot"
     ):
         match(robot, model).check()
 

@@ -57,17 +57,17 @@ MANY = """
 NAMED = (
     "contacts: its shapes can touch each other",
     "fluid: a medium of density 1.2",
-    "gravcomp of w: gravity that is taken away",
+    "gravcomp of w: gravity compensation",
     "actuatorfrcrange of b",
-    "joint g: a spring, damping, friction or armature of a body that floats",
+    "joint g: a spring, damping, friction or armature of a floating body",
     "tendon rope: a spatial tendon with a spring",
     "tendon belt: a fixed tendon with a limit",
     "equality glue: a tendon of spatial tendons",
-    "actuator servo: it is no motor",
-    "actuator brake: it is no motor",
-    "ctrlrange of uneven: bounds -1 and 2 that are not the same both ways",
+    "actuator servo: it is not a motor",
+    "actuator brake: it is not a motor",
+    "ctrlrange of uneven: bounds -1 and 2 that are not symmetric",
     "actuator pull: it pulls the spatial tendon 'rope'",
-    "actuator slow: it has a state of its own",
+    "actuator slow: it has an internal state",
     "actuator lift: it acts on 'f', which is neither a hinge nor a slide",
 )
 
@@ -79,7 +79,7 @@ def test_every_feature_without_a_counterpart_is_named() -> None:
         assert sentence in str(caught.value)
     # The list of what can be ignored names as many.
     assert str(caught.value).partition("ignore=")[2].count("'") == 2 * len(NAMED)
-    assert str(caught.value).endswith("or write <motor> in place of actuators that are none")
+    assert str(caught.value).endswith("or replace actuators that are not motors by <motor>")
 
 
 def test_what_is_ignored_is_told() -> None:
@@ -92,9 +92,11 @@ def test_what_is_ignored_is_told() -> None:
 
 
 def test_names_to_ignore_must_be_those_of_something() -> None:
-    with pytest.raises(BridgeError, match=r"ignore= names 'contact', but of many only these .*'contacts', 'fluid'"):
+    with pytest.raises(BridgeError, match=r"ignore= names 'contact', but the features of many .*'contacts', 'fluid'"):
         load(MANY, ignore=["contact"])
-    with pytest.raises(BridgeError, match=r"ignore= names 'M1', but of planar manipulator with 2 links only .*: none"):
+    with pytest.raises(
+        BridgeError, match=r"ignore= names 'M1', but the features of planar manipulator with 2 links .*: none"
+    ):
         export(planar_manipulator(LINKS[:2]), ignore=["M1"])
 
 
@@ -105,18 +107,18 @@ STONE = "<mujoco model='stone'><worldbody><geom size='.1'/></worldbody></mujoco>
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (BALL, "ball joints, which no joint here is: 'hip' of body 'x'; three hinges"),
+        (BALL, "a Robot cannot represent ball joints: 'hip' of body 'x'; use three hinges"),
         # It is no use to ignore what else there is.
         (
             MANY.replace("</worldbody>", BALL[19:-21] + "</worldbody>"),
-            "ball joints, .*: 'hip' of body 'x'; three hinges",
+            "ball joints: .*'hip' of body 'x'; use three hinges",
         ),
-        (STONE, "stone: nothing in this model moves"),
+        (STONE, "stone: the model has no joints"),
         ("<mujoco><worldbody></mujoco>", "the text: MuJoCo cannot read this model: XML parse error"),
         ("<mujoco><worldbody><bdy/></worldbody></mujoco>", "cannot read this model: .*unrecognized element"),
-        ("<robot name='x'/>", "this is URDF, not MJCF: read it by erugin.robots.load_urdf"),
-        ("<sdf/>", "this is no MJCF, whose root is <mujoco>"),
-        ("/nowhere/arm.xml", "/nowhere/arm.xml: there is no such file"),
+        ("<robot name='x'/>", "this is URDF, not MJCF: load it with erugin.robots.load_urdf"),
+        ("<sdf/>", "this is not MJCF, which has the root <mujoco>"),
+        ("/nowhere/arm.xml", "/nowhere/arm.xml: the file does not exist"),
     ],
 )
 def test_bad_sources_are_refused(source: str, message: str) -> None:
@@ -127,13 +129,13 @@ def test_bad_sources_are_refused(source: str, message: str) -> None:
 def test_a_compiled_model_is_read_by_mujoco(tmp_path: Path) -> None:
     model, file = mujoco.MjModel.from_xml_string(export(planar_manipulator(LINKS[:2]))), str(tmp_path / "arm.mjb")
     mujoco.mj_saveModel(model, file, None)
-    with pytest.raises(BridgeError, match=r"arm\.mjb: this is no MJCF, .* read by mujoco\.MjModel\.from_binary_path"):
+    with pytest.raises(BridgeError, match=r"arm\.mjb: this is not MJCF, .* with mujoco\.MjModel\.from_binary_path"):
         load(file)
     assert match(load(mujoco.MjModel.from_binary_path(file)), model).same
 
 
 def test_a_source_of_another_kind_is_refused() -> None:
-    with pytest.raises(BridgeError, match=r"a mujoco.MjModel, MJCF text or the path of a file is needed, got 3"):
+    with pytest.raises(BridgeError, match=r"source must be a mujoco.MjModel, MJCF text or the path of a file, got 3"):
         load(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
@@ -155,8 +157,8 @@ def test_armature_across_branches_is_refused() -> None:
         (lambda: spatial_exoskeleton([HEAVY, LIGHT]),
          "'phi2' is measured from the world's axes while its parent turns about another axis"),
         (lambda: RANDOM["floating base"].robot(),
-         "'j0' floats in a frame other than the world's, and MuJoCo has free joints in the world's frame only"),
-        (lambda: RANDOM["floating beyond a hinge"].robot(), "'j1' floats in a frame other than the world's"),
+         "'j0' must float in the world's frame, the only one in which MuJoCo has free joints"),
+        (lambda: RANDOM["floating beyond a hinge"].robot(), "'j1' must float in the world's frame"),
     ],
 )  # fmt: skip
 def test_robots_that_are_no_trees_of_such_bodies_are_refused(own: Callable[[], Robot], message: str) -> None:
@@ -185,14 +187,12 @@ def test_points_that_are_fixed_in_no_body_are_told() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         export(exoskeleton([HEAVY, LIGHT], inertia_law="stretched"))
-    sentence = "does not carry over the points center1, center2, which are fixed in none"
+    sentence = "cannot represent: the points center1, center2, which are not fixed"
     assert any(sentence in str(warning.message) for warning in told)
 
 
 def test_bounds_that_are_one_number_or_zero_are_told() -> None:
-    with pytest.warns(
-        BridgeWarning, match="the bounds of 'joint1', which are one number, 0; .*bound of input 'u_joint1'"
-    ):
+    with pytest.warns(BridgeWarning, match="the bounds of 'joint1', which are equal, 0; .*bound of input 'u_joint1'"):
         text = export(robot("floating base"))
     assert not mujoco.MjModel.from_xml_string(text).jnt_limited.any()
 

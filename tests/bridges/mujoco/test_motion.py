@@ -98,7 +98,7 @@ def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actua
         rows.append(nonholonomic(robot.v[:6] - wanted, perturbation=FirstOrder(5.0), name="base"))
     law = ProgramController(Program(robot, rows), realization=realization)
     start = ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3], [0.1, 0.2, -0.1, 1.0, 2.0, -1.5, 0.7])
-    told = f"tree: {FLOATING_RK4.missing}: its motion has an error of second"
+    told = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
     with pytest.warns(BridgeWarning, match=re.escape(told)) if FLOATING_RK4.missing else nullcontext():
         _, orders = errors(robot, law, start, 0.5, [32, 64, 128])
     assert min(orders) >= (1.9 if FLOATING_RK4.missing else 3.9)
@@ -279,13 +279,13 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('site="middle" gear="1', 'site="top" gear="1', "the lever of 'ahead' depends on the position"),
-        ('site="middle" gear="1', 'joint="sea" gear="1', "the lever of 'ahead' depends on the position"),
+        ('site="middle" gear="1', 'site="top" gear="1', "the moment arm of 'ahead' depends on the position"),
+        ('site="middle" gear="1', 'joint="sea" gear="1', "the moment arm of 'ahead' depends on the position"),
         ('<motor name="yaw" site="middle" gear="0 0 0 0 0 1"/>', "", "drives sea, which the law's yaw need"),
         (
             'name="yaw" site="middle" gear="0 0 0 0 0 1"',
             'name="yaw" site="middle" gear="0 0 0 0 1 0"',
-            "pitch, yaw can",
+            "pitch, yaw are redundant",
         ),
         (
             "</actuator>",
@@ -305,7 +305,7 @@ def test_a_motor_that_also_pulls_others_is_refused() -> None:
     text = SHIP.replace("<actuator>", f"{tendon}<actuator>").replace(
         'name="swing" joint="boom"', 'name="swing" tendon="rope"'
     )
-    with pytest.raises(BridgeError, match="'swing' also drives what is not the robot's"):
+    with pytest.raises(BridgeError, match="'swing' also drives joints that are not the robot's"):
         drive(afloat(), model_of(text))
     drive(afloat(), model_of(text), apply="qfrc_applied")
 
@@ -317,5 +317,5 @@ def test_bounds_of_tendons_and_joints_are_those_of_their_motors() -> None:
         limit = 'actuatorfrclimited="true" actuatorfrcrange="-0.1 0.1"'
         with needs(BOUNDED if "fixed" in bound else None):
             acting = drive(law, model_of(text.replace(bound, f"{bound} {limit}")))
-            with pytest.warns(UserWarning, match=r"asks motor 'wire' for .* clips it to \[-0.(1|05), 0.(1|05)\]"):
+            with pytest.warns(UserWarning, match=r"sets motor 'wire' to .* clips it to \[-0.(1|05), 0.(1|05)\]"):
                 acting.step(started(acting))

@@ -133,7 +133,7 @@ def test_a_radius_that_differs_is_told() -> None:
     fat = BALLS["mocap"].replace('size="0.11"', 'size="0.2"')
     model = model_of(export(setup.robot).replace("</worldbody>", f"{fat}</worldbody>"))
     assert setup.controller is not None
-    with pytest.warns(BridgeWarning, match=r"radius of 0\.11 m for 'disc', and the body's geom has 0\.2 m"):
+    with pytest.warns(BridgeWarning, match=r"radius of 0\.11 m for 'disc', but the body's geom has 0\.2 m"):
         drive(setup.controller, model, p=setup.controller_p, obstacles={"disc": "ball"})
 
 
@@ -141,7 +141,7 @@ def test_a_radius_that_differs_is_told() -> None:
     ("obstacles", "said"),
     [
         ({"disc": "globe"}, r"no body 'globe' for 'disc'; bodies: world, q1, q2, ball"),
-        ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a place: disc"),
+        ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a position: disc"),
     ],
 )
 def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], said: str) -> None:

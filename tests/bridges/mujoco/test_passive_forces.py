@@ -64,7 +64,7 @@ def require_tendons(own: Robot, rotors: bool) -> None:
 def test_dry_friction_is_carried_over_and_told() -> None:
     own = arm()
     rubbing = with_forces(own, 0.2 * ca.sign(own.v))
-    with pytest.warns(BridgeWarning, match="the firm hold of dry friction at rest, which is soft in MuJoCo"):
+    with pytest.warns(BridgeWarning, match="exact sticking by dry friction at rest, which is soft in MuJoCo"):
         text = export(rubbing)
     model = Model.of(rubbing, text)
     q, v, u = states(own, 1)[0]
@@ -144,7 +144,7 @@ def test_a_drive_across_joints_is_a_motor_on_a_tendon() -> None:
 def test_a_drive_whose_lever_varies_is_refused() -> None:
     own = arm()
     belt = with_drive(own, "winch", ca.sin(own.q[0]))
-    with pytest.raises(BridgeError, match="input 'winch': the force that it makes depends on the state"):
+    with pytest.raises(BridgeError, match="input 'winch': its effect on the force depends on the state"):
         export(belt)
     with pytest.warns(BridgeWarning, match="input 'winch'"):
         assert mujoco.MjModel.from_xml_string(export(belt, ignore=["winch"])).nu == 3

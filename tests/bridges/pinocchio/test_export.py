@@ -140,7 +140,7 @@ def test_limits_go_along_where_a_joint_is_the_same() -> None:
 
 def test_what_the_model_has_no_place_for_is_told_and_given() -> None:
     robot = exoskeleton([TELESCOPE] * 2)
-    with pytest.warns(BridgeWarning, match=r"no place for .* springs, dampers.* at l1, l2\. Add \.passive"):
+    with pytest.warns(BridgeWarning, match=r"cannot represent .* springs, dampers.* at l1, l2\. Add \.passive"):
         model = bridge.export(robot)
     q, v = np.array([0.3, 0.9, 0.7, 0.9]), np.zeros(4)
     found = model.states.force_from_model(q, model.passive(*model.states.to_model(q, v)))

@@ -50,10 +50,10 @@ DEGREES = 180.0 / np.pi
 @pytest.mark.parametrize(
     ("scales", "worth", "params", "said"),
     [
-        ([DEGREES] * 4, 1.0, {}, "accelerations there are 57.3 × those here of rad: angles in degrees?"),
-        ([1.0] * 4, 1e-3, {}, "what M1, M2 adds is 0.001 × that here: masses in g, or M1, M2 in 0.001 N m?"),
-        ([1.0] * 4, 1.0, {"g": 0.0}, "gravity there is 0 × gravity here: gravity absent, or not set?"),
-        ([1.0] * 4, 1.0, {"g": -9.81}, "gravity there is -1 × gravity here: gravity of the other sign?"),
+        ([DEGREES] * 4, 1.0, {}, "the model's accelerations are 57.3 × the robot's in rad: angles in degrees?"),
+        ([1.0] * 4, 1e-3, {}, "the effect of M1, M2 is 0.001 × the robot's: masses in g, or M1, M2 in 0.001 N m?"),
+        ([1.0] * 4, 1.0, {"g": 0.0}, "the model's gravity is 0 × the robot's: gravity absent, or not set?"),
+        ([1.0] * 4, 1.0, {"g": -9.81}, "the model's gravity is -1 × the robot's: gravity of the other sign?"),
     ],
 )
 def test_a_plant_of_python_control_in_another_unit_is_refused(
@@ -71,7 +71,7 @@ def test_a_state_space_in_mm_and_degrees_is_told() -> None:
     own = python_control.load(control.ss(A, B, np.eye(4), 0, **signals), units=["m", "rad"])
     other = control.ss(S @ A @ np.linalg.inv(S), S @ B, np.eye(4), 0, **signals)
     found = python_control.match(own, other)
-    assert "1000 × those here of m and 57.3 × those here of rad: lengths in mm, angles in degrees?" in found.units
+    assert "1000 × the robot's in m and 57.3 × the robot's in rad: lengths in mm, angles in degrees?" in found.units
     assert python_control.match(own, control.ss(A, B, np.eye(4), 0, **signals)).same
 
 
@@ -79,11 +79,11 @@ def test_a_mass_matrix_in_other_units_than_its_system_is_told() -> None:
     M, K, S = np.diag([2.0, 0.1]), np.array([[300.0, 1.0], [1.0, 2.0]]), np.diag([1e3, DEGREES])
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-S @ np.linalg.solve(M, K) @ np.linalg.inv(S), np.zeros((2, 2))]])
     system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, states=["x", "turn", "v_x", "v_turn"], name="odd")
-    with pytest.raises(BridgeError, match="it is with lengths in mm, angles in degrees in the system: write it in the"):
+    with pytest.raises(BridgeError, match="it is symmetric with lengths in mm, angles in degrees in the system: write"):
         python_control.load(system, mass_matrix=M, units=["m", "rad"])
-    with pytest.raises(BridgeError, match="it may be another mass matrix"):
+    with pytest.raises(BridgeError, match="the mass matrix may belong to another system"):
         python_control.load(system, mass_matrix=M)
-    with pytest.raises(BridgeError, match="it may be another mass matrix"):
+    with pytest.raises(BridgeError, match="the mass matrix may belong to another system"):
         python_control.load(system, mass_matrix=np.array([[2.0, 0.3], [0.3, 0.1]]), units=["m", "rad"])
 
 
@@ -110,10 +110,10 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
 @pytest.mark.parametrize(
     ("mass", "length", "gravity", "said"),
     [
-        (1.0, 1e3, 1e3, "is 1e-06 × that here: lengths in mm, or M1, M2 in 1e-06 N m?"),
-        (1.0, 1e2, 1e2, "is 0.0001 × that here: lengths in cm, or M1, M2 in 0.0001 N m?"),
-        (1e3, 1e3, 1e3, "is 1e-09 × that here: lengths in mm and masses in g, or M1, M2 in 1e-09 N m?"),
-        (1.0, 1e3, 1.0, "gravity there is 1 × gravity here: lengths in mm, gravity in m/s²?"),
+        (1.0, 1e3, 1e3, "is 1e-06 × the robot's: lengths in mm, or M1, M2 in 1e-06 N m?"),
+        (1.0, 1e2, 1e2, "is 0.0001 × the robot's: lengths in cm, or M1, M2 in 0.0001 N m?"),
+        (1e3, 1e3, 1e3, "is 1e-09 × the robot's: lengths in mm and masses in g, or M1, M2 in 1e-09 N m?"),
+        (1.0, 1e3, 1.0, "the model's gravity is 1 × the robot's: lengths in mm, gravity in m/s²?"),
         (1e3, 1e2, 1.0, "lengths in cm, gravity in m/s², masses in g, or M1, M2 in 0.001 N m?"),
     ],
 )
@@ -132,7 +132,7 @@ def test_parameters_and_rates_that_do_not_fit_are_refused() -> None:
     with pytest.raises(BridgeError, match=r"unknown parameter of the system '\w+' 'm3'\..*Known: .*m1, m2"):
         python_control.match(chain(), own, params={"m3": 3.3})
     signals: dict[str, Any] = {"states": own.state_labels, "inputs": own.input_labels, "outputs": 4, "name": "short"}
-    with pytest.raises(BridgeError, match=r"'short' gives rates of shape \(3,\) for 4 states"):
+    with pytest.raises(BridgeError, match=r"'short' returns rates of shape \(3,\) for 4 states"):
         python_control.match(chain(), control.nlsys(lambda t, x, u, p: np.zeros(3), None, **signals))
 
 
@@ -142,7 +142,7 @@ def test_units_that_are_no_strings_are_refused(units: Any) -> None:  # noqa: ANN
     system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, name="pair")
     with pytest.raises(
         ModelError,
-        match=r"units (are 2 strings, one for each coordinate|of load must be a sequence, each a text).*, got",
+        match=r"units (must be 2 strings, one for each coordinate|of load must be a sequence, each a text).*, got",
     ):
         python_control.load(system, units=units)
 
@@ -322,7 +322,7 @@ def test_programs_of_mixed_order_and_the_bode_plot() -> None:
     free = second_order(robot.coordinates.a[0] - 1.0, name="push")
     with pytest.raises(ModelError, match="all rows of the program are of order 2"):
         export_perturbations(Program(robot, free))
-    with pytest.raises(ModelError, match=r"a Program has perturbation equations, .* take its \.program"):
+    with pytest.raises(ModelError, match=r"program must be a Program, .* pass its \.program"):
         export_perturbations(tracking_controller()[1])  # type: ignore[arg-type]
 
 
@@ -337,12 +337,14 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
         export(robot, outputs={"high": 1.0})  # type: ignore[dict-item]
     with pytest.raises(ModelError, match="outputs must be expressions by name"):
         export(robot, outputs=["tip"])  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="a Robot is needed"):
+    with pytest.raises(ModelError, match="robot must be a Robot"):
         export(controller)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="a Controller is needed"):
+    with pytest.raises(ModelError, match="controller must be a Controller"):
         drive(robot)  # type: ignore[arg-type]
     for dt in (-0.1, np.nan, True):
-        with pytest.raises(ModelError, match=r"dt is the time between samples|dt of export must be a number, got True"):
+        with pytest.raises(
+            ModelError, match=r"dt must be the time between samples|dt of export must be a number, got True"
+        ):
             export(robot, dt=dt)
     with pytest.raises(ModelError, match="output 'a' must not depend on u"):
         export_loop(driven, controller, outputs={"a": driven.u[0]})
@@ -354,7 +356,5 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
 
 
 def test_names_that_become_the_same_signal_are_told() -> None:
-    with pytest.raises(
-        ModelError, match=r"names of their own, but 'tip\[0\]', 'tip\.0' become 'tip_0' in python-contr"
-    ):
+    with pytest.raises(ModelError, match=r"different names, but in python-control 'tip\[0\]', 'tip\.0' become"):
         signal_names(["tip[0]", "tip.0", "other"])
