@@ -360,7 +360,7 @@ STRANGERS: list[Callable[[Any], object]] = [
     lambda value: CanonicalEuler(value),
     lambda value: register(value, "erugin/Stranger-v0"),
     lambda value: traits(value),
-    lambda value: Delay(LAW, 0.1).measured(value, 0.0, np.array(Q), np.array(V)),
+    lambda value: Delay(LAW, 0.1).measured_state(value, 0.0, np.array(Q), np.array(V)),
 ]
 
 
@@ -648,7 +648,7 @@ def test_what_nothing_depends_on_is_a_number_too() -> None:
         lambda: ConstrainedMotion(np.eye(2), np.zeros(2), np.zeros((0, 2)), np.zeros(0), lengths=math.nan),
         lambda: barrier_speeds(field, values, 0.0, 1.0, np.array([math.nan, 0.0])),
         lambda: barrier_speeds(field, values, 0.0, 1.0, np.zeros(3)),
-        lambda: impact(standing, Q, V, [foot], p={foot.places[0]: math.nan}),
+        lambda: impact(standing, Q, V, [foot], p={foot.position_names[0]: math.nan}),
         lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, p={MASS: math.nan}),
         lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, controller_p={MASS: math.inf}),
         lambda: Setup(ARM, None, Q, V, 0.1, 0.05, phases=broken),

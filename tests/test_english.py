@@ -63,7 +63,7 @@ def test_words() -> None:
 
 def test_first_words_of_docstrings() -> None:
     found = [
-        f"{path}:{node.lineno}: {doc.partition(chr(10))[0]!r}"
+        f"{path}:{getattr(node, 'lineno', 1)}: {doc.partition(chr(10))[0]!r}"
         for path, source in sources()
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (doc := ast.get_docstring(node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,9 @@ def main(path: Path) -> None:
     """Write an array for each controller, by its name."""
     warnings.simplefilter("ignore")
     cases = [robot_case(name) for name in CASES]
-    served = {cls: next(case for case in cases if not cls.refusal(case.robot)) for cls in BUILDERS}
-    np.savez(path, **{cls.__name__: ticks(cls, case) for cls, case in served.items()})
+    served = {cls: next(case for case in cases if not cls.unsupported_reason(case.robot)) for cls in BUILDERS}
+    found: dict[str, Any] = {cls.__name__: ticks(cls, case) for cls, case in served.items()}
+    np.savez(path, **found)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ def test_words_are_part_of_the_key() -> None:
         )
     }
     assert len(keys) == 6
-    assert plain.writing(lambda: ANSWER).key("text") == plain.key("text") != plain.key("text ")
+    assert plain.with_source(lambda: ANSWER).key("text") == plain.key("text") != plain.key("text ")
 
 
 @pytest.fixture
