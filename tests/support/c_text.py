@@ -45,7 +45,7 @@ def emitted(tape: Tape, lanes: int, width: int) -> Callable[[Array], Array]:
     """
     n, m = tape.inputs[0], len(tape.outputs[0])
     body = c_function("tested", tape, lanes, width)
-    sizes = {"inputs": n + 1, "outputs": m + 1, "room": body.room + 1, "n": n, "m": m}
+    sizes = {"inputs": n + 1, "outputs": m + 1, "room": body.work_size + 1, "n": n, "m": m}
     text = "\n".join([preamble(lanes, width), *sorted(body.calls), body.text, DRIVER % sizes])
     toolchain = find_compiler()
     assert not isinstance(toolchain, str)

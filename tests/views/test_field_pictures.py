@@ -88,7 +88,7 @@ def test_critical_points_are_marked_at_their_instant() -> None:
     for one, time in zip(panels(report=True), TIMES, strict=True):
         marks = [k for k in one.lines if k.get_linestyle() == "None" and k.get_markeredgecolor() == "black"]
         drawn = sorted(tuple(np.ravel(mark.get_xydata())) for mark in marks)
-        assert drawn == sorted(tuple(point.place) for point in points if point.time == time)
+        assert drawn == sorted(tuple(point.position) for point in points if point.time == time)
 
 
 def test_the_legend_stands_beside_the_data() -> None:

@@ -107,7 +107,7 @@ def rational_chain(length: int) -> ca.Function:
 def test_room_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module(), "PIECE_LENGTH", 3)
     tape = Tape.of(rational_chain(1000))
-    assert c_function("f", tape, 1, 4).room < 10
+    assert c_function("f", tape, 1, 4).work_size < 10
     rows = np.random.default_rng(4).normal(size=(4, 2))
     np.testing.assert_array_equal(emitted(tape, 1, 4)(rows), by_machine(rational_chain(1000), rows))
 
