@@ -384,4 +384,4 @@ def test_insisting_on_machine_code_without_a_compiler(tmp_path: Path) -> None:
     process = start(environment(tmp_path / "cache", ERUGIN_CC="none"), 1, INSISTENT)
     _, errors = process.communicate(timeout=120.0)
     assert process.returncode == 1
-    assert "ModelError: kernel 'k0' cannot be compiled: no C compiler" in errors.splitlines()[-1]
+    assert "ModelError: kernel 'k0' cannot be compiled: C compilers are disabled" in errors.splitlines()[-1]
