@@ -157,7 +157,7 @@ def test_ten_seconds_of_motion_agree_with_the_manipulator(name: str) -> None:
 def test_what_is_left_undetermined_is_named() -> None:
     robot = redundant_chain(CHAINS["three"])
     loose = dataclasses.replace(robot, natural=tuple(c for c in robot.natural if c.name not in {"unit3", "joint3"}))
-    with pytest.raises(ModelError, match="singular, and .* can change with neither inertia nor a natural constraint"):
+    with pytest.raises(ModelError, match=r"singular, and .* can change with neither inertia nor a natural constraint"):
         loose.evaluate(loose.acceleration, q=np.ones(12), v=np.ones(12), u=np.ones(3))
 
 
