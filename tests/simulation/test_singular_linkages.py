@@ -313,7 +313,7 @@ def test_one_window_of_many_that_crosses_over_is_told(windows: int) -> None:
     chart = initial_chart(branch, 0.0, q, v)
     assert np.abs(branch.solve(chart, 0.0, q, v).bias_acceleration).max() < 1e-12
     q[-2:], v[-2:] = (angle + np.pi, np.pi), (1.0, 0.0)
-    assert np.abs(robot.evaluate(Manifold.of(robot).place, q=q)).max() < 1e-14
+    assert np.abs(robot.evaluate(Manifold.of(robot).position_residual, q=q)).max() < 1e-14
     with pytest.raises(LostBranchError, match="free directions rotate"):
         branch.solve(chart, 0.0, q, v)
 
