@@ -64,7 +64,7 @@ class NaturalFactor:
 
     @functools.cached_property
     def _valid(self) -> ca.SX:
-        """1, or NaN where a pivot is rounding error; the pivot of a constraint's first row equals its scale."""
+        """1, or NaN where a pivot is rounding error; pivots that equal their scale by construction are skipped."""
         first = (i for i in range(self.pivots.numel()) if not ca.is_equal(self.pivots[i], self.scale[i]))
         shares = [self.pivots[i] / self.scale[i] for i in first]
         if not shares:

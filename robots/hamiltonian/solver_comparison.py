@@ -43,7 +43,7 @@ class LegendreRow:
         tolerance: ε [rad/s].
         condition: median condition number of A along the motion.
         iterations: mean number; 0 for a direct method.
-        most: largest number of iterations.
+        max_iterations: largest number of iterations.
         multiplications: mean number, with divisions and roots, from the angles and momenta to the velocities.
         additions: mean number, likewise.
         printed: multiplications by the formula in the paper, 6n² + 13n or 12n + 16nN with N the mean iterations, for
@@ -58,7 +58,7 @@ class LegendreRow:
     tolerance: float
     condition: float
     iterations: float
-    most: int
+    max_iterations: int
     multiplications: float
     additions: float
     printed: float | None
@@ -197,7 +197,7 @@ def _row(
         tolerance=tolerance,
         condition=condition,
         iterations=iterations,
-        most=max(s.iterations for s in solutions),
+        max_iterations=max(s.iterations for s in solutions),
         multiplications=float(np.mean([s.operations.multiplications for s in solutions])) + guess.multiplications,
         additions=float(np.mean([s.operations.additions for s in solutions])) + guess.additions,
         printed=printed,

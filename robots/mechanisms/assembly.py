@@ -469,7 +469,7 @@ def assemble(
         t: time [s].
         p: parameters: nominal, overridden by name, or the whole vector.
         tolerance: largest |φ_i| of an assembled position, in the unit of the row.
-        rank_tolerance: share of the largest singular value of φ_q N below which one counts as zero.
+        rank_tolerance: relative size of a singular value of φ_q N below which it counts as zero.
 
     Returns:
         The assembly with its rank, redundant rows and degrees of freedom.
@@ -509,7 +509,7 @@ def branches(
         t: time [s].
         p: parameters: nominal, overridden by name, or the whole vector.
         tolerance: largest |φ_i| of an assembled position, in the unit of the row.
-        rank_tolerance: share of the largest singular value of φ_q N below which one counts as zero.
+        rank_tolerance: relative size of a singular value of φ_q N below which it counts as zero.
         starts: number of starts, at least one.
 
     Raises:

@@ -162,42 +162,45 @@ def planar_linkage(
     u = ca.vertcat(*(ca.SX.sym(f"{key}.drive") for key in members))
     coordinates = Coordinates.of(q, v, units=tuple("rad" if isinstance(m, Bar) else "m" for m in members.values()))
 
-    places = PlanarPoints(coordinates)
+    planar_points = PlanarPoints(coordinates)
     paths: dict[str, Path] = {}
     points: dict[str, ca.SX] = {}
     frames: dict[str, Frame] = {}
-    leans: dict[str, _Lean] = {}
+    orientations: dict[str, _Orientation] = {}
     bodies: list[PlanarBody] = []
     nodes: list[Node] = []
-    seats: dict[str, tuple[int, ca.SX]] = {}
+    mounts: dict[str, tuple[int, ca.SX]] = {}
     reach: list[ca.SX] = []
     for i, (key, member) in enumerate(members.items()):
         if isinstance(member.at, str):
             if member.at not in points:
                 raise ModelError(f"{name}: {key} is at an {unknown_name('earlier point', member.at, points)}")
-            base, carrier, seat = paths[member.at], leans[member.at], seats[member.at]
+            base, carrier, mount = paths[member.at], orientations[member.at], mounts[member.at]
         else:
-            seat = (WORLD, ca.vertcat(p[f"{key}.x"], p[f"{key}.y"]))
-            base, carrier = extend_path((), None, seat[1]), _Lean(None, ca.SX(0))
+            mount = (WORLD, ca.vertcat(p[f"{key}.x"], p[f"{key}.y"]))
+            base, carrier = extend_path((), None, mount[1]), _Orientation(None, ca.SX(0))
         if isinstance(member, Bar):
-            lean, origin = _Lean(i, ca.SX(0)), ca.SX.zeros(2)
+            orientation, origin = _Orientation(i, ca.SX(0)), ca.SX.zeros(2)
             center, end = ca.vertcat(p[f"{key}.center"], p[f"{key}.offset"]), ca.vertcat(p[f"{key}.length"], 0)
         else:
-            lean = _Lean(carrier.bar, carrier.tilt + p[f"{key}.direction"])
+            orientation = _Orientation(carrier.bar, carrier.tilt + p[f"{key}.direction"])
             origin = center = end = ca.vertcat(q[i], 0)
         own = {"center": center, "end": end}
         own |= {n: origin + ca.vertcat(p[f"{key}.{n}.x"], p[f"{key}.{n}.y"]) for n in member.points}
         # A guide starts on the member that carries it.
-        paths[f"{key}.base"], leans[f"{key}.base"] = base, carrier
+        paths[f"{key}.base"], orientations[f"{key}.base"] = base, carrier
         paths |= {
-            f"{key}.{n}": extend_path(base, lean.bar, rotate_vector(lean.tilt, place)) for n, place in own.items()
+            f"{key}.{n}": extend_path(base, orientation.bar, rotate_vector(orientation.tilt, point))
+            for n, point in own.items()
         }
-        leans |= {f"{key}.{n}": lean for n in own}
-        points |= {f"{key}.{n}": places.attach(paths[f"{key}.{n}"]) for n in ("base", *own)}
-        frames[key] = Frame.planar(lean.angle(q), points[f"{key}.base" if isinstance(member, Bar) else f"{key}.end"])
+        orientations |= {f"{key}.{n}": orientation for n in own}
+        points |= {f"{key}.{n}": planar_points.attach(paths[f"{key}.{n}"]) for n in ("base", *own)}
+        frames[key] = Frame.planar(
+            orientation.angle(q), points[f"{key}.base" if isinstance(member, Bar) else f"{key}.end"]
+        )
         inertia = p[f"{key}.inertia"] if f"{key}.inertia" in p.names else ca.SX(0)
-        seats |= {f"{key}.base": seat} | {f"{key}.{n}": (i, place - origin) for n, place in own.items()}
-        nodes.append(_node(key, member, p, seat, center - origin, inertia))
+        mounts |= {f"{key}.base": mount} | {f"{key}.{n}": (i, point - origin) for n, point in own.items()}
+        nodes.append(_node(key, member, p, mount, center - origin, inertia))
         bodies.append(PlanarBody(p[f"{key}.mass"], inertia, paths[f"{key}.center"]))
         reach.append(q[i] - carrier.angle(q) if isinstance(member, Bar) else q[i])
 
@@ -215,7 +218,7 @@ def planar_linkage(
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0), symbols=coordinates)
     return Robot(
         name=name,
-        coordinates=dataclasses.replace(coordinates, rate_of=places.rate),
+        coordinates=dataclasses.replace(coordinates, rate_of=planar_points.rate),
         parameters=p,
         u=u,
         dynamics=planar_dynamics(bodies, coordinates, p["g"], elastic),
@@ -231,7 +234,7 @@ def planar_linkage(
 
 
 @dataclass(frozen=True, eq=False)
-class _Lean:
+class _Orientation:
     """Direction of a member's axes: ``tilt`` [rad] from those of the bar that they rotate with, or of the ground."""
 
     bar: int | None
@@ -242,17 +245,17 @@ class _Lean:
 
 
 def _node(
-    key: str, member: Bar | Slider, p: Parameters, seat: tuple[int, ca.SX], center: ca.SX, inertia: ca.SX
+    key: str, member: Bar | Slider, p: Parameters, mount: tuple[int, ca.SX], center: ca.SX, inertia: ca.SX
 ) -> Node:
     """Build the node of a member on its carrier."""
     moment = ca.SX(ca.DM.zeros(3, 3))
     moment[2, 2] = inertia
     body = Body(name=key, mass=p[f"{key}.mass"], center=ca.vertcat(center, 0), inertia=moment)
     turn = ca.SX(0) if isinstance(member, Bar) else p[f"{key}.direction"]
-    placement = Frame.planar(turn, seat[1])
+    placement = Frame.planar(turn, mount[1])
     if isinstance(member, Bar):
-        return Node(name=key, parent=seat[0], placement=placement, joint=Revolute(), bodies=(body,), absolute=True)
-    return Node(name=key, parent=seat[0], placement=placement, joint=Prismatic(), bodies=(body,))
+        return Node(name=key, parent=mount[0], placement=placement, joint=Revolute(), bodies=(body,), absolute=True)
+    return Node(name=key, parent=mount[0], placement=placement, joint=Prismatic(), bodies=(body,))
 
 
 def _parameters(key: str, member: Bar | Slider) -> Parameters:

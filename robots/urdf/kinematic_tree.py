@@ -30,16 +30,16 @@ def find_root(file: str, links: Mapping[str, UrdfLink], joints: Mapping[str, Urd
         raise UrdfError(f"{file}: the robot has no links")
     above: dict[str, UrdfJoint] = {}
     for joint in joints.values():
-        where = _where(file, joint)
+        location = _location(file, joint)
         for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in links:
-                raise UrdfError(f"{where}: there is no link {quote(name)}, its {role}.{_nearest(name, links)}")
+                raise UrdfError(f"{location}: there is no link {quote(name)}, its {role}.{_nearest(name, links)}")
         if joint.parent == joint.child:
-            raise UrdfError(f"{where}: the link {quote(joint.child)} is its own parent")
+            raise UrdfError(f"{location}: the link {quote(joint.child)} is its own parent")
         other = above.setdefault(joint.child, joint)
         if other is not joint:
             raise UrdfError(
-                f"{where}: the link {quote(joint.child)} has two parents, {quote(other.parent)} by the joint "
+                f"{location}: the link {quote(joint.child)} has two parents, {quote(other.parent)} by the joint "
                 f"{quote(other.name)} (line {other.line}) and {quote(joint.parent)}. URDF describes a tree: leave one "
                 "joint out and close the loop with erugin.robots.mechanism"
             )
@@ -72,18 +72,18 @@ def order_followers(file: str, joints: Mapping[str, UrdfJoint]) -> list[UrdfJoin
             if following.name in path:
                 names = list(path)
                 loop = _path([*names[names.index(following.name) :], following.name])
-                raise UrdfError(f"{_where_mimic(file, following)}: joints follow each other in a circle: {loop}")
+                raise UrdfError(f"{_mimic_location(file, following)}: joints follow each other in a circle: {loop}")
             path[following.name] = following
             if following.mimic is None:
                 break
             name = following.mimic.joint
             if name not in joints:
                 raise UrdfError(
-                    f"{_where_mimic(file, following)}: there is no joint {quote(name)}.{_nearest(name, joints)}"
+                    f"{_mimic_location(file, following)}: there is no joint {quote(name)}.{_nearest(name, joints)}"
                 )
             if joints[name].type in ("planar", "floating"):
                 raise UrdfError(
-                    f"{_where_mimic(file, following)}: the joint {quote(name)} is {joints[name].type} and has no "
+                    f"{_mimic_location(file, following)}: the joint {quote(name)} is {joints[name].type} and has no "
                     "single coordinate to follow"
                 )
             following = joints[name]
@@ -102,7 +102,7 @@ def _refuse_loops(file: str, above: Mapping[str, UrdfJoint]) -> None:
                 loop = [name, *reversed(names[names.index(name) :])]
                 joints = _path([above[step].name for step in loop[1:]])
                 raise UrdfError(
-                    f"{_where(file, above[loop[1]])}: the links form a loop: {_path(loop)}, by the joints {joints}. "
+                    f"{_location(file, above[loop[1]])}: the links form a loop: {_path(loop)}, by the joints {joints}. "
                     "URDF describes a tree: leave one joint out and close the loop with erugin.robots.mechanism"
                 )
             path[name] = None
@@ -115,12 +115,12 @@ def _path(names: list[str]) -> str:
     return " → ".join(quote(name) for name in shown)
 
 
-def _where_mimic(file: str, joint: UrdfJoint) -> str:
+def _mimic_location(file: str, joint: UrdfJoint) -> str:
     line = joint.line if joint.mimic is None else joint.mimic.line
     return f"{file}, line {line}, <joint name={quote(joint.name)}>, <mimic>"
 
 
-def _where(file: str, joint: UrdfJoint) -> str:
+def _location(file: str, joint: UrdfJoint) -> str:
     return f"{file}, line {joint.line}, <joint name={quote(joint.name)}>"
 
 

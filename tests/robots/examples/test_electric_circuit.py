@@ -210,7 +210,7 @@ def test_a_transformer_that_says_nothing_new_is_refused() -> None:
 def test_perfectly_coupled_coils_alone_determine_one_current_only() -> None:
     """k = 1 is allowed where something else holds the difference, and refused where nothing does."""
     pair = {name: Branch(GROUND, GROUND, inductance=1.0, capacitance=1.0) for name in ("one", "two")}
-    with pytest.raises(ModelError, match="current through 'one', 'two' changes"):
+    with pytest.raises(ModelError, match="current through 'one', 'two' is not determined"):
         electric_circuit(pair, mutual={("one", "two"): 1.0})
 
 

@@ -229,5 +229,5 @@ def test_bad_numbers() -> None:
         torn_oscillator((1.0, 0.0), (1.0, 1.0), (0.0, 0.0), width=0.0)
     with pytest.raises(ModelError, match=r"stiffness 1 .* must be greater than zero"):
         torn_oscillator((1.0, 1.0), (-1.0, 1.0), (0.0, 0.0), width=0.0)
-    with pytest.raises(ModelError, match=r"two masses, got \(1\.0,\)"):
+    with pytest.raises(ModelError, match=r"masses must be two numbers, got \(1\.0,\)"):
         torn_oscillator((1.0,), (1.0, 1.0), (0.0, 0.0), width=0.0)  # type: ignore[arg-type]
