@@ -205,7 +205,7 @@ def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> No
     h = values(filtered, motion)[:, 0]
     assert h[0] < -0.2
     assert motion.status[0] == Status.LIMITED
-    assert "'one_barrier' is broken" in motion.notes[0][1]
+    assert "'one_barrier' is violated" in motion.notes[0][1]
     assert motion.status[-1] == Status.OK
     assert h[-1] > -1e-6
 
