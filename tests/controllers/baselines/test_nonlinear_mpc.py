@@ -371,7 +371,7 @@ def test_a_step_longer_than_an_interval_is_refused() -> None:
         (lambda r: NonlinearMPC.reaching(r, r.q, "there"), "the target must be a column"),
         (
             lambda r: NonlinearMPC.reaching("rail", r.q, 0.0),  # type: ignore[arg-type]
-            "a point is one of a Robot, got str",
+            "MpcObjective.reach requires a Robot, got str",
         ),
     ],
 )
