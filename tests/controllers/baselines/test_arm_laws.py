@@ -251,9 +251,9 @@ def test_every_tracking_law_follows_the_same_motion(arm: Robot, name: str, least
 
 def test_gains_and_robots_that_do_not_fit_are_refused(arm: Robot) -> None:
     reference = Reference.at_rest(arm, [0.0, 0.0])
-    with pytest.raises(ModelError, match="give a rate, or both stiffness and damping"):
+    with pytest.raises(ModelError, match="give either a rate, or both stiffness and damping"):
         PDGravity(arm, reference, stiffness=[1.0, 1.0])
-    with pytest.raises(ModelError, match="give a rate, or both"):
+    with pytest.raises(ModelError, match="give either a rate, or both"):
         ComputedTorque(arm, reference, rate=1.0, stiffness=[1.0, 1.0], damping=[1.0, 1.0])
     with pytest.raises(ShapeError, match=r"damping of 'pd' must have shape \(2,\)"):
         PDGravity(arm, reference, stiffness=[1.0, 1.0], damping=[1.0, 1.0, 1.0])

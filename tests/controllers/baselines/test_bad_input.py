@@ -89,9 +89,9 @@ def test_a_law_of_coordinates_asks_for_a_reference(arm: Robot, law: type[Control
 
 
 def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
-    with pytest.raises(ModelError, match="a Reference is the motion of a Robot, got str"):
+    with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
         Reference.of("arm", ca.SX(2, 1))  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="a Reference is the motion of a Robot, got str"):
+    with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
         Reference.at_rest("arm", [0.0, 0.0])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="at least 13 times are required, got 12"):
         Reference.sampled(arm, np.linspace(0.0, 1.0, 12), np.zeros((12, 2)))
@@ -106,7 +106,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
 
 def test_a_program_that_leads_to_a_singular_position_has_no_motion(arm: Robot) -> None:
     program = Program(arm, tracking(arm.points["tip"], [1.5, 0.0], perturbation=Baumgarte(3.0), name="out of reach"))
-    with pytest.raises(NotConvergedError, match=r"cannot be integrated beyond t = 0\.\d+ s of 2: .* rows depend"):
+    with pytest.raises(NotConvergedError, match=r"cannot be integrated beyond t = 0\.\d+ s of 2 s: .* rows depend"):
         reference_of(program, [-0.6, 1.2], [0.0, 0.0], 2.0)
     with pytest.raises(ModelError, match="accuracy must be greater than zero"):
         reference_of(program, [0.0, 1.0], [0.0, 0.0], 3.0, accuracy=0.0)
@@ -149,7 +149,7 @@ def test_a_message_names_a_barrier_as_its_owner_does() -> None:
     law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0])), BarrierFunction("Door A", -1.0 - mass.q[0]))
     told = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
     assert told.status is Status.LIMITED
-    assert told.message == "Barrier 'Door A' is broken: -1."
+    assert told.message == "Barrier 'Door A' is violated: -1."
 
 
 def test_one_coordinate_of_a_loop_needs_no_list() -> None:

@@ -196,5 +196,5 @@ def test_a_filter_says_what_it_cannot_do_where_no_input_moves_anything() -> None
         assert np.abs(told.output).max() < 2.0
         if height > 5.0:
             assert told.status is Status.LIMITED
-            assert told.message.startswith("Barrier 'Crank ahead' is broken")
-            assert "'Crank ahead' cannot be kept" in told.message
+            assert told.message.startswith("Barrier 'Crank ahead' is violated")
+            assert "'Crank ahead' cannot be satisfied" in told.message

@@ -278,7 +278,7 @@ def test_a_bound_that_bites_is_told() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     robot, arm = cart_pole(), two_link_arm()
     rest = NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 1.0)
-    with pytest.raises(ModelError, match="the motion is one of cart-pole"):
+    with pytest.raises(ModelError, match="the motion belongs to the robot cart-pole"):
         TimeVaryingLqr(arm, rest, weights=BrysonWeights())
     with pytest.raises(ModelError, match=r"final must be finite, of shape \(4, 4\)"):
         TimeVaryingLqr(robot, rest, weights=BrysonWeights(), final=np.eye(2))

@@ -365,13 +365,13 @@ def test_a_step_longer_than_an_interval_is_refused() -> None:
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), limits=-2.0), "limits must not be negative"),
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=np.eye(3)), "terminal must be a symmetric"),
         (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=-np.eye(2)), "terminal must be a symmetric"),
-        (lambda r: NonlinearMPC.reaching(r, r.q, ca.vertcat(r.t, 1.0)), "must be of one length, got 1 and 2"),
+        (lambda r: NonlinearMPC.reaching(r, r.q, ca.vertcat(r.t, 1.0)), "must have the same length, got 1 and 2"),
         (lambda r: NonlinearMPC.reaching(r, r.v, r.t), "point must depend on coordinates"),
         (lambda r: NonlinearMPC.reaching(r, r.q, ca.SX.sym("z")), "target"),
         (lambda r: NonlinearMPC.reaching(r, r.q, "there"), "the target must be a column"),
         (
             lambda r: NonlinearMPC.reaching("rail", r.q, 0.0),  # type: ignore[arg-type]
-            "a point is one of a Robot, got str",
+            "MpcObjective.reach requires a Robot, got str",
         ),
     ],
 )

@@ -129,7 +129,7 @@ def test_bad_numbers_are_refused() -> None:
     for keyword in ("rate", "reach", "layer"):
         with pytest.raises(ModelError, match=f"{keyword} must be greater than zero"):
             SlidingMode(robot, reference, **{keyword: -1.0})  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="not negative; got"):
+    with pytest.raises(ModelError, match="not negative, got"):
         SlidingMode(robot, reference, disturbance=[1.0, -1.0])
     with pytest.raises(ShapeError, match="disturbance must have shape"):
         SlidingMode(robot, reference, disturbance=[1.0])

@@ -158,7 +158,7 @@ def test_bad_input_is_refused() -> None:
         linearize(robot, q, [1.0, 0.0, 0.0])
     with pytest.raises(ModelError, match="unknown coordinate or velocity 'krank'"):
         linearize(robot, q, independent=["krank"])
-    with pytest.raises(ModelError, match="1 of the coordinates are independent here, and 2 were chosen"):
+    with pytest.raises(ModelError, match="1 of the coordinates are independent here, but 2 were chosen"):
         linearize(robot, q, independent=[*robot.coordinates.names[:2], robot.v[0].name()])
     with pytest.raises(ShapeError, match=r"u must have shape \(1,\)"):
         linearize(robot, q, u=[1.0, 2.0])
@@ -267,7 +267,7 @@ def test_a_motion_is_checked_and_kept() -> None:
     with pytest.raises(ValueError, match="read-only"):
         motion.q[0, 0] = 1.0
     bad: list[tuple[tuple[ArrayLike, ...], type[Exception], str]] = [
-        ((t[::-1], q, v, u), ModelError, "must grow"),
+        ((t[::-1], q, v, u), ModelError, "must increase"),
         ((t[:1], q[:1], v[:1], u[:1]), ShapeError, "at least 2 samples"),
         ((t, q[:, :1], v, u), ShapeError, r"q of a motion must have shape \(41, 2\)"),
         ((t, q, v * np.nan, u), ShapeError, "finite"),
@@ -275,7 +275,7 @@ def test_a_motion_is_checked_and_kept() -> None:
     for arrays, error, message in bad:
         with pytest.raises(error, match=message):
             NominalMotion(robot, *(np.asarray(a, dtype=np.float64) for a in arrays))
-    with pytest.raises(ModelError, match="not of the given"):
+    with pytest.raises(ModelError, match="not to the given"):
         Linearizer(two_link_arm()).along(motion)
 
 

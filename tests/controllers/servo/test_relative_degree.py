@@ -126,7 +126,7 @@ def test_a_ball_on_a_beam_loses_its_degree_where_the_beam_does_not_turn_or_the_b
     # The other output is reached in the usual way, and everywhere.
     beam = relative_degree(Program(robot, holonomic(robot.q[1], name="beam")), near=place, near_velocity=velocity)
     assert (beam.degrees, beam.lost) == ((2,), ())
-    assert "given place" not in str(beam)
+    assert "given state" not in str(beam)
 
 
 def test_what_is_left_of_a_row_is_its_coefficient_over_that_nearby() -> None:

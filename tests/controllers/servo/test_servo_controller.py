@@ -218,7 +218,7 @@ def test_bad_gains_and_programs_are_refused() -> None:
     with pytest.raises(ModelError, match="must have a negative real part"):
         ServoController(program, near=near, poles=[[-1.0, -2.0, 1.0, -2.0]])
     for bad in ([], -3.0, "fast", [[-1.0] * 4, [-1.0] * 4]):
-        with pytest.raises(ModelError, match="poles must be a list of those of each of 'link'"):
+        with pytest.raises(ModelError, match="poles must be a list with the poles of each of 'link'"):
             ServoController(program, near=near, poles=bad)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the poles of row 'link' must be numbers"):
         ServoController(program, near=near, poles=["fast"])  # type: ignore[list-item]
