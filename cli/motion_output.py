@@ -160,9 +160,9 @@ def status_lines(motion: Motion) -> list[str]:
                 i = int(np.nanargmax(np.where(np.isfinite(deviation), deviation, np.nan)))
                 rows[row] = max(rows.get(row, (0.0, 0.0)), (float(deviation[i]), float(segment.t[bad[i]])))
     if rows:
-        told = [f"{row!r} {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
+        deviations = [f"{row!r} {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
         more = f", and {len(rows) - ROWS} more rows" if len(rows) > ROWS else ""
-        lines.append(f"largest deviations while not OK: {', '.join(told)}{more}")
+        lines.append(f"largest deviations while not OK: {', '.join(deviations)}{more}")
     return lines
 
 

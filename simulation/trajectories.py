@@ -310,19 +310,19 @@ def _failing(
             yield i, k, verdict, message
 
 
-def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
+def _statuses(recorded: Array, record: Record) -> NDArray[np.int64]:
     """Status of each sample; at the end of a lane, the status for which it failed.
 
     Where a state was not finite the controller was not called.
     """
     shape = len(record), record.run.capacity
-    if not told.shape[2] and (record.failure == Status.OK).all():
+    if not recorded.shape[2] and (record.failure == Status.OK).all():
         return np.full(shape, int(Status.OK), dtype=np.int64)
     lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
     status = np.full(shape, int(Status.OK), dtype=np.int64)
-    if told.shape[2]:
+    if recorded.shape[2]:
         # Entries beyond the end of a lane were never written.
-        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
-        status[asked] = told[asked, 0]
+        called = np.isfinite(recorded[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
+        status[called] = recorded[called, 0]
     final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
     return np.where(np.arange(record.run.capacity) >= last[:, None], final[:, None], status)

@@ -80,10 +80,10 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     if results.manifest["file"] is not None:
         copy = f"the copy in {results.path}, which was trusted" if needs_trust(results) else results.manifest["file"]
         console.print(f"code: {copy}", markup=False, soft_wrap=True)
-    told = (
+    title = (
         f"run {number} of task {row['task']}: controller {row['controller']}, point {row['point']}, seed {row['seed']}"
     )
-    console.print(told, markup=False, soft_wrap=True)
+    console.print(title, markup=False, soft_wrap=True)
     names = [name for name in (*results.factors, *results.manifest["varied"]) if row.get(name) is not None]
     table = Table(box=None, pad_edge=False, show_header=False)
     for name in names:

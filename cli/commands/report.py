@@ -50,6 +50,6 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     with console.status("computing"):
         write_report(results, target, confidence=chosen.confidence, path=folder)
     missing = len(results.missing)
-    told = f"; {missing:,} of {results.manifest['tasks']:,} tasks are not done yet" if missing else ""
-    console.print(f"{target}: {target.stat().st_size / 1e6:.2g} MB{told}", markup=False, soft_wrap=True)
+    progress = f"; {missing:,} of {results.manifest['tasks']:,} tasks are not done yet" if missing else ""
+    console.print(f"{target}: {target.stat().st_size / 1e6:.2g} MB{progress}", markup=False, soft_wrap=True)
     return OK

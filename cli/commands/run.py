@@ -111,7 +111,7 @@ def run_scenario(
     checked = code == OK and (not given or not is_ok(motion))
     if measured:
         console.print(measured_table(measured, checked=checked))
-    for line in (*status_lines(motion), _told(motion)):
+    for line in (*status_lines(motion), _duration_text(motion)):
         console.print(line, markup=False, soft_wrap=True)
     if checked and not all(one.as_expected for one in measured):
         code = STOPPED
@@ -178,7 +178,7 @@ def _simulate(console: Console, errors: Console, setup: Setup) -> tuple[Motion, 
             return interrupt.trajectory, INTERRUPTED
 
 
-def _told(motion: Motion) -> str:
+def _duration_text(motion: Motion) -> str:
     """Return the durations of the motion and of its computation, and the ending."""
     segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
     wall, span = sum(segment.wall_time for segment in segments), float(motion.t[-1] - motion.t[0])

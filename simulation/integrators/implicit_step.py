@@ -306,7 +306,7 @@ class ImplicitBlocks:
         t = t0 + index * h
         after, carried_after, left = step(t, h, s.x, along)
         recorded_at = ca.Function(
-            "told", [s.t, s.x, s.p], [ca.densify(e) for e in loop.outputs.values()], {"cse": True}
+            "recorded", [s.t, s.x, s.p], [ca.densify(e) for e in loop.outputs.values()], {"cse": True}
         )
         recorded = dict(zip(loop.outputs, recorded_at.call([t, s.x, s.p]), strict=True))
         self._inputs = {"k": index, "x": s.x, "carried": along, "h": h, "t0": t0, "p": s.p}

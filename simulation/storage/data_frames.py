@@ -89,8 +89,8 @@ def motion_attributes(labels: Labels, ending: str | Sequence[str], wall_time: fl
         ending: reason for which it ended; for a batch, one per lane.
         wall_time: wall-clock time of the simulation [s].
     """
-    told = ending if isinstance(ending, str) else list(ending)
-    return {"robot": labels.robot, "controller": labels.controller, "ending": told, "wall_time": wall_time}
+    endings = ending if isinstance(ending, str) else list(ending)
+    return {"robot": labels.robot, "controller": labels.controller, "ending": endings, "wall_time": wall_time}
 
 
 DIMENSIONS = {"q": "coordinate", "v": "velocity", "u": "input", "deviation": "row", "pivots": "row", "active": "row"}

@@ -79,11 +79,11 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
         (["--metrics", "efort"], "unknown metric 'efort'. Did you mean 'effort'"),
         (["--seeds", "0"], "seeds must be their number"),
         (["--confidence", "2"], "confidence must lie between 0 and 1"),
-        (["--robustness", "delay"], "--robustness takes key=value, got 'delay'"),
+        (["--robustness", "delay"], "--robustness requires key=value, got 'delay'"),
         (["--robustness", "delay=a"], "requires numbers separated by commas, got 'a'"),
         (["--robustness", "lag=1"], "unknown robustness 'lag'"),
         (["--set", "duraton=1"], "unknown setting or parameter of swing 'duraton'. Did you mean 'duration'"),
-        (["--set", "duration=1", "--set", "duration=2"], "--set gives duration more than once"),
+        (["--set", "duration=1", "--set", "duration=2"], "--set sets duration more than once"),
         (["--threads", "0"], "threads must be"),
     ],
 )

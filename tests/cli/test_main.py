@@ -154,10 +154,10 @@ def test_unknown_scenario(capsys: pytest.CaptureFixture[str], command: str, name
         ("duraton=3", f"unknown setting or parameter of {NAME} 'duraton'. Did you mean 'duration'"),
         ("disc.radus=0.1", "Did you mean 'disc.radius'"),
         ("m3=1", "Known: I1, I2, c1,"),
-        ("duration", "--set takes key=value, got 'duration'"),
-        ("duration=", "--set takes key=value, got 'duration='"),
-        ("=3", "--set takes key=value, got '=3'"),
-        ("", "--set takes key=value, got ''"),
+        ("duration", "--set requires key=value, got 'duration'"),
+        ("duration=", "--set requires key=value, got 'duration='"),
+        ("=3", "--set requires key=value, got '=3'"),
+        ("", "--set requires key=value, got ''"),
         ("duration=abc", "duration must be a number, got 'abc'"),
         ("duration=1=2", "duration must be a number, got '1=2'"),
         ("m1=heavy", "m1 must be a number, got 'heavy'"),
@@ -232,7 +232,7 @@ def test_folder_without_permission(
 
 def test_a_setting_given_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path / "out", "--set", "m2=3", "--set", "m2=4") == 2
-    assert "--set gives m2 more than once" in capsys.readouterr().err
+    assert "--set sets m2 more than once" in capsys.readouterr().err
 
 
 # The terminal --------------------------------------------------------------------------------------------------------

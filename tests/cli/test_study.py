@@ -63,7 +63,7 @@ def test_a_study_is_run_into_a_folder_of_its_name(
         (f"{BEGIN}s = Study(pendulum, {{'m9': []}})\n", "has no runs: 'm9' has no levels"),
         (
             f"{BEGIN}a = Study(pendulum)\nb = Study(pendulum)\n",
-            "several studies, a, b: call the one that is meant study",
+            "several studies, a, b: name the one to run study",
         ),
         ("x = 1\n", "has no study: write study = Study(scenario, factors, …)"),
     ],

@@ -442,7 +442,7 @@ def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
     misspelt = replace(misspelt, phases=(replace(misspelt.phases[0], controller_p={"zz": 1.0}),))
     refused(misspelt, ParameterError, "unknown parameter 'zz'")
     refused(
-        replace(misspelt, phases=(Phase(upright(strut()), name="up"),)), ModelError, "phase 'up': .* made for strut"
+        replace(misspelt, phases=(Phase(upright(strut()), name="up"),)), ModelError, "phase 'up': .* built for strut"
     )
     refused(replace(swing(), controller=upright(strut())), ModelError, "made for strut")
     refused(replace(swing(), stop=ca.SX.sym("far")), ModelError, "stop uses far")
