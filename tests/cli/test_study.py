@@ -48,7 +48,7 @@ def test_a_study_is_run_into_a_folder_of_its_name(
     assert "the first task took" in output.err
     assert Results.open(tmp_path / "out" / "pendulum").complete
     assert main(["study", str(PENDULUM)]) == 2
-    assert "already holds results of this study" in capsys.readouterr().err
+    assert "already contains results of this study" in capsys.readouterr().err
     assert main(["study", str(PENDULUM), "--resume"]) == 0
     assert "80 tasks done before" in capsys.readouterr().err
 

@@ -146,7 +146,7 @@ def test_an_unfinished_study_says_so_and_compares_what_all_have_done(folder: Pat
     assert "on 30 pairs" in page
     alone = without_tasks(folder, tmp_path / "few", range(2))
     page = report(alone)
-    assert "There are no runs that two controllers have both done" in page
+    assert "No two controllers have completed the same runs" in page
     none = without_tasks(folder, tmp_path / "none", range(0))
     with pytest.raises(StudyError, match=r"no task of .* is done yet: there is nothing to report"):
         report(none)

@@ -187,7 +187,7 @@ def test_a_scheduler_that_is_killed_ends_the_study_by_name(
     code, _, errors = finish(process)
     assert time.monotonic() - began < 20.0
     assert code == 1, errors
-    assert f"stopped: the scheduler at {cluster.address} is gone" in errors
+    assert f"stopped: the connection to the scheduler at {cluster.address} is lost" in errors
     found = data(out)
     assert 5 <= len(found) < len(whole)
     assert f"{len(found)} of 80 tasks are in" in errors

@@ -242,7 +242,7 @@ def test_files_that_are_damaged_or_strange_are_told(tmp_path: Path) -> None:
     file = results.folder.file(1)
     file.write_bytes(file.read_bytes()[:-50])
     with pytest.raises(
-        StudyError, match=r"000000001\.parquet' is damaged: .*by resume=True, or --resume.*task 1 again"
+        StudyError, match=r"000000001\.parquet' is damaged: .*with resume=True, or --resume.*task 1 again"
     ):
         results.table()
     file.write_bytes(other.folder.file(1).read_bytes())
