@@ -51,8 +51,8 @@ def export(
     plant, without_actuator = build_plant(robot, path, p, time_step)
     if without_actuator:
         warnings.warn(
-            f"{robot.name}: the plant has no JointActuator for {', '.join(without_actuator)}, because only the torque or "
-            "force of a single joint becomes one: connect the controller's port 'generalized_force' instead of "
+            f"{robot.name}: the plant has no JointActuator for {', '.join(without_actuator)}, because only the torque "
+            "or force of a single joint becomes one: connect the controller's port 'generalized_force' instead of "
             "'actuation'",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
