@@ -51,8 +51,9 @@ def export(
     plant, without_actuator = build_plant(robot, path, p, time_step)
     if without_actuator:
         warnings.warn(
-            f"{robot.name}: {', '.join(without_actuator)} get no JointActuator because each acts on several joints or "
-            "is scaled: connect the controller's port 'generalized_force' instead of 'actuation'",
+            f"{robot.name}: the plant has no JointActuator for {', '.join(without_actuator)}, because only the torque "
+            "or force of a single joint becomes one: connect the controller's port 'generalized_force' instead of "
+            "'actuation'",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )

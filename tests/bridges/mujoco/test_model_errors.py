@@ -94,9 +94,7 @@ def test_what_is_ignored_is_told() -> None:
 def test_names_to_ignore_must_be_those_of_something() -> None:
     with pytest.raises(BridgeError, match=r"ignore= names 'contact', but the features of many .*'contacts', 'fluid'"):
         load(MANY, ignore=["contact"])
-    with pytest.raises(
-        BridgeError, match=r"ignore= names 'M1', but the features of planar manipulator with 2 links .*: none"
-    ):
+    with pytest.raises(BridgeError, match=r"ignore= names 'M1', but the features of planar manipulator .*: none"):
         export(planar_manipulator(LINKS[:2]), ignore=["M1"])
 
 
