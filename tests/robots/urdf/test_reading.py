@@ -84,6 +84,7 @@ def test_a_mesh_that_is_not_there(tmp_path: Path, name: str) -> None:
     assert robot.coordinates.nv == 2
 
 
+@pytest.mark.foreign
 def test_the_meshes_of_real_robots_are_found() -> None:
     for name in ("ur5_robot", "solo12", "go2", "talos_reduced"):
         with warnings.catch_warnings():
@@ -108,6 +109,7 @@ def test_the_parameters_of_an_arm(tmp_path: Path) -> None:
             robot.evaluate(robot.bias, q=[0, 0], v=[0, 0], p={name: -1.0})
 
 
+@pytest.mark.foreign
 def test_changed_parameters_are_a_changed_file(tmp_path: Path) -> None:
     """Another mass, centre and inertia by ``p`` give what Pinocchio reads from another file."""
     robot = load_urdf(write(tmp_path, ARM))
@@ -122,6 +124,7 @@ def test_changed_parameters_are_a_changed_file(tmp_path: Path) -> None:
     assert np.abs(robot.evaluate(robot.mass_matrix, q=q) - other.mass_matrix(q)).max() > 0.1
 
 
+@pytest.mark.foreign
 def test_a_link_that_does_not_move_has_no_parameters() -> None:
     names = load_quietly(real_robots()["panda"]).parameters.names
     assert not any(name.startswith("panda_link0.") for name in names)
@@ -204,6 +207,7 @@ def test_an_unknown_word_is_no_argument(tmp_path: Path) -> None:
         load_urdf(write(tmp_path, ARM), **words)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("formulation", FORMULATIONS, ids=lambda f: type(f).__name__)
 def test_every_formulation_derives_the_same(formulation: Formulation) -> None:
     path = real_robots()["ur5_robot"]

@@ -146,6 +146,7 @@ def case_of(name: str) -> Case:
 PAIRS = [(name, integrator) for name, (_, integrators) in CASES.items() for integrator in integrators]
 
 
+@pytest.mark.foreign
 def test_every_integrator_is_met() -> None:
     assert {type(integrator) for _, integrator in PAIRS} == set(concrete(Integrator))
 
