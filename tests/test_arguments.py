@@ -304,7 +304,7 @@ STRANGERS: list[Callable[[Any], object]] = [
     lambda value: CanonicalEuler(value),
     lambda value: register(value, "erugin/Stranger-v0"),
     lambda value: traits(value),
-    lambda value: Delay(LAW, 0.1).measured(value, 0.0, np.array(Q), np.array(V)),
+    lambda value: Delay(LAW, 0.1).measured_state(value, 0.0, np.array(Q), np.array(V)),
 ]
 
 
