@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -109,13 +108,11 @@ def test_deep_expressions_need_no_recursion() -> None:
 
     p = Parameters.declare({"m": 1.0, "k": 2.0})
     x, v = ca.SX.sym("x"), ca.SX.sym("v")
-    start = time.perf_counter()
     equations = equations_of(lagrangian_system(q=x, v=v, p=p, T=v**2 / 2, Q=nested(x, p["k"]), name="deep"))
     assert "functions of functions" in equations.rows[0].rest[0].reason
     assert len(equations.definitions) > 50
     assert str(equations)
     assert equations.latex()
-    assert time.perf_counter() - start < 10.0
 
 
 def test_what_is_not_finite_is_shown() -> None:
