@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,9 +180,7 @@ def _no_network_and_no_delay(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise AssertionError("a connection was asked for")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    start = time.monotonic()
     yield
-    assert time.monotonic() - start < 20.0
 
 
 @pytest.mark.parametrize("kind", DOCTYPES)
