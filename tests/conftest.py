@@ -113,7 +113,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set up the quick tier before a kernel is built, and the number of random examples."""
-    tier = config.getoption("--tier")
+    tier = str(config.getoption("--tier"))
     hypothesis.settings.load_profile(tier)
     if tier == "quick":
         os.environ["ERUGIN_CC"] = "none"

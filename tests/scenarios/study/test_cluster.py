@@ -47,9 +47,9 @@ class Cluster:
     """
 
     address: str
-    process: psutil.Process
+    process: Any
 
-    def workers(self) -> list[psutil.Process]:
+    def workers(self) -> list[Any]:
         """Processes that compute tasks."""
         return [each for each in self.process.children(recursive=True) if "spawn_main" in " ".join(each.cmdline())]
 
@@ -66,7 +66,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             [sys.executable, str(file)], stdin=pipe, stdout=pipe, stderr=log, text=True, env=environment
         )
         assert started.stdout is not None
-        family: list[psutil.Process] = []
+        family: list[Any] = []
         try:
             address = started.stdout.readline().strip()
             process = psutil.Process(started.pid)
