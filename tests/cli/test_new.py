@@ -41,7 +41,7 @@ def test_what_is_written_runs_as_it_is(
         assert (folder / "out" / name).read_bytes().startswith(b"\x89PNG")
     assert (folder / "out" / "animation.gif").read_bytes().startswith(b"GIF89a")
     assert main(["list", "mine.py"]) == 0
-    assert "angle by which the first joint is off at the start [rad]" in capsys.readouterr().out
+    assert "initial error of the first joint's angle [rad]" in capsys.readouterr().out
 
 
 def test_its_error_is_what_its_docstring_says(folder: Path) -> None:

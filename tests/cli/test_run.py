@@ -237,7 +237,7 @@ def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     lines = [line.split() for line in output.splitlines()]
     for one in measured:
         assert [*one.name.split(), f"{one.value:.5g}", *one.unit.split()] in lines
-    assert ["end", "of", "the", "path", "reached", "nan", "s"] in lines
+    assert ["time", "at", "the", "end", "of", "the", "path", "nan", "s"] in lines
     assert "0.200 s simulated in " in output
     assert "expected" not in output, "other settings than the scenario's own"
     assert files(out) == sorted(PICTURES)

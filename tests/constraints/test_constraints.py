@@ -144,7 +144,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "an input of the robot",
         lambda: holonomic(ROBOT.q[0] - ROBOT.u[0], name="N"),
-        r"constraint 'N' depends on the inputs",
+        r"constraint 'N' must not depend on the inputs",
     ),
     ("no constraints", lambda: Program(ROBOT, []), r"at least one constraint, got none"),
     (

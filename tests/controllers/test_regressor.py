@@ -21,8 +21,7 @@ from erugin.symbolic import Kernel, ModelError, ParameterError, Parameters
 
 from ..support.arms import two_link_arm
 from ..support.controller_cases.robots import robot_case
-from ..support.pinocchio_models import pinocchio
-from ..support.urdf import body, joint, load_quietly, seven_joint_arm, without_dissipation, write
+from ..support.urdf import body, joint, load_quietly, pinocchio, seven_joint_arm, without_dissipation, write
 
 Array = NDArray[np.float64]
 

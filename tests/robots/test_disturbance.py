@@ -151,7 +151,7 @@ def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
     assert varied["plant.disturbance.y.frequency8"] == Uniform(1.875, 2.0)
     for name, (low, high) in first.random_ranges.items():
         assert low <= first.robot.nominal[name] <= high
-    with pytest.raises(ModelError, match=r"takes a Disturbance or a Measured"):
+    with pytest.raises(ModelError, match=r"requires a Disturbance or a MeasurementNoise"):
         disturbance_distributions(robot)  # type: ignore[arg-type]
 
 

@@ -87,7 +87,7 @@ def test_a_distribution_is_a_value_that_can_be_sent(distribution: Distribution) 
         (lambda: Choice((1.0, 2.0), (0.0, 0.0)), "at least one weight must be greater than zero"),
         (lambda: Choice((1.0, 2.0), (1.0, -1.0)), "a weight must not be negative"),
         (lambda: Scaled(Shifted(Uniform(0.0, 1.0))), "that is not relative"),
-        (lambda: Shifted(0.1), "a distribution such as"),  # type: ignore[arg-type]
+        (lambda: Shifted(0.1), "requires a distribution that is not relative"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_arguments_are_refused(make: object, message: str) -> None:

@@ -85,7 +85,9 @@ def test_reactions_that_mean_nothing_are_told() -> None:
     for robot, told in ((once, False), (twice, True)):
         controller = ProgramController(Program(robot, holonomic(robot.q[0] - 0.4, name="crank")))
         message = controller.solve(0.0, q, np.zeros(3)).message
-        assert ("The reactions mean nothing: natural rows 'spare[0]', 'spare[1]' depend on others" in message) is told
+        assert (
+            "The reactions are meaningless: natural rows 'spare[0]', 'spare[1]' depend on others" in message
+        ) is told
 
 
 Array = NDArray[np.float64]

@@ -152,7 +152,7 @@ def test_the_other_branch_is_followed_as_well() -> None:
 
 def test_a_start_that_does_not_tell_its_branch_is_refused() -> None:
     robot = with_inputs(equal_arms(), ())
-    at_rest = "is in a singular position, where branches of its motion meet, and at rest: they tell 0 of the 1"
+    at_rest = "where branches of its motion meet, and at rest: the velocities determine 0 of the 1"
     with pytest.raises(SimulationError, match=at_rest):
         simulate(robot, None, *upright(UPRIGHT, 0.0), 1.0, step=1e-3, integrator=Reduced())
     with pytest.raises(SingularProgramError, match=at_rest):
@@ -316,7 +316,7 @@ def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:
 def test_a_branch_that_is_lost_is_told() -> None:
     """Steps of a quarter turn through the crossing, and no halving allowed."""
     robot = with_inputs(equal_arms(), ())
-    with pytest.raises(SimulationError, match=r"[Tt]ake shorter steps"):
+    with pytest.raises(SimulationError, match=r"[Uu]se shorter steps"):
         simulate(robot, None, *upright(UPRIGHT - 0.4, 30.0), 1.0, step=0.05, integrator=Reduced(halvings=0))
     motion = simulate(robot, None, *upright(UPRIGHT - 0.4, 30.0), 0.2, step=0.05, integrator=Reduced())
     assert off_branch(motion) < 1e-10

@@ -176,7 +176,7 @@ def test_unstabilised_rows_are_the_second_derivative() -> None:
 
 def test_nothing_to_compare() -> None:
     arm = planar_manipulator([Link(0.5, 1.0, 0.2, 0.03)])
-    with pytest.raises(ValueError, match="nothing to keep"):
+    with pytest.raises(ValueError, match="nothing to stabilise"):
         compare_stabilisation(arm, {"none": StabilisationMethod(None)}, [0.0], [0.0], 1.0, step=0.1)
     with pytest.raises(ValueError, match="at least one"):
         compare_stabilisation(arm, {}, [0.0], [0.0], 1.0, step=0.1)

@@ -114,14 +114,3 @@ def matrix(robot: Robot, values: Array) -> Array:
     """A square matrix, also where there is one velocity."""
     n = robot.coordinates.nv
     return np.asarray(values).reshape(n, n)
-
-
-FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
-
-
-@functools.cache
-def pinocchio() -> tuple[Any, Any]:
-    pin: Any = importlib.import_module("pinocchio")  # has no type information
-    whole: Any = pin.buildModelFromUrdf(str(real_robots()["panda"]))
-    held = [whole.getJointId(name) for name in FINGERS]
-    return pin, pin.buildReducedModel(whole, held, pin.neutral(whole))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -164,3 +166,14 @@ def require_equal(robot: Robot, path: Path, base: str, frames: list[str], states
 def require_close(found: Array, truth: Array) -> None:
     """To the tolerance, relative to the largest entry, or to 1 where all are small."""
     np.testing.assert_allclose(found, truth, rtol=0.0, atol=TOLERANCE * max(1.0, float(np.abs(truth).max())))
+
+
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+@functools.cache
+def pinocchio() -> tuple[Any, Any]:
+    pin: Any = importlib.import_module("pinocchio")  # has no type information
+    whole: Any = pin.buildModelFromUrdf(str(real_robots()["panda"]))
+    held = [whole.getJointId(name) for name in FINGERS]
+    return pin, pin.buildReducedModel(whole, held, pin.neutral(whole))

@@ -169,7 +169,7 @@ def test_a_tip_inside_an_obstacle_is_no_start() -> None:
     at = [(tip, (0.6, 0.0))]
     q, _ = start_on(Program(arm, follow(field(0.3), tip)), [-0.9, 1.8], at=at)
     assert arm.evaluate(tip, q=q) == pytest.approx([0.6, 0.0], abs=1e-10)
-    with pytest.raises(ModelError, match=r"the start of 'follow' lies beyond the boundary of 'disc', 0\.06 m deep"):
+    with pytest.raises(ModelError, match=r"the start of 'follow' lies 0\.06 m inside the boundary of 'disc'"):
         start_on(Program(arm, follow(field(0.64), tip)), [-0.9, 1.8], at=at)
     # The disc drifts onto the place; what counts is where it is at the start.
     with pytest.raises(ModelError, match=r"'disc', 0\.1 m deep"):

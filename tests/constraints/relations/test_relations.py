@@ -213,7 +213,7 @@ def test_robots_that_share_symbols_are_not_two() -> None:
         combine({"a": left, "b": copied})
     with pytest.raises(ValueError, match="requires a mapping of names to robots, got a list"):
         combine([left, point()])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="needs a name for every robot, got ''"):
+    with pytest.raises(ValueError, match="requires a name for every robot, got ''"):
         combine({"": left, "b": point()})
 
 

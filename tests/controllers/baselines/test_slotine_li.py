@@ -19,9 +19,8 @@ from erugin.symbolic import ModelError, NotFiniteInputError, ParameterError
 from ...support.arms import two_link_arm
 from ...support.controller_cases.passivity import slotine_li
 from ...support.controller_cases.robots import acrobot, robot_case
-from ...support.pinocchio_models import pinocchio
 from ...support.uncertain_plants import pendulum
-from ...support.urdf import seven_joint_arm, without_dissipation
+from ...support.urdf import pinocchio, seven_joint_arm, without_dissipation
 
 Array = NDArray[np.float64]
 

@@ -114,7 +114,7 @@ def test_a_program_on_a_robot_with_redundant_rows() -> None:
     solution = ProgramController(program).solve(0.0, q, v)
     assert solution.status is Status.OK
     assert solution.motion_residual < 1e-10
-    assert "The reactions are of least norm among many: natural rows 'pin2[1]' depend on others." in solution.message
+    assert "those of least norm are returned: natural rows 'pin2[1]' depend on others." in solution.message
     refused = parallelogram("refused")
     with pytest.raises(ModelError, match=r"'pin2\[1\]'.*redundant=\"least-norm\""):
         simulate(refused, None, q, v, 0.1, step=1e-2)

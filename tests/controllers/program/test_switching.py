@@ -225,7 +225,7 @@ STRANGER = ca.SX.sym("stranger")
         (lambda: holonomic(ARM.q[0], name="N", when=ARM.q), "'N': when must be a scalar CasADi SX expression"),
         (lambda: nonholonomic(ARM.v[0], name="N", when=cast(ca.SX, 1.5)), r"'N': when must be .* got 1\.5"),
         (lambda: second_order(ARM.coordinates.a[0], name="N", when=cast(ca.SX, (0, 1))), r"'N': when must be"),
-        (lambda: follow(disc_field(), ARM.points["tip"], name="N", when=cast(ca.SX, True)), "'N': when must be"),
+        (lambda: follow(disc_field(), ARM.points["tip"], name="N", when=cast(ca.SX, True)), "when of follow must be"),
         (lambda: Schedule(()), "at least one interval"),
         (lambda: Schedule(((1.0, 1.0),)), r"interval 1 .* must end after it starts, got \(1\.0, 1\.0\)"),
         (lambda: Schedule(((0.0, 2.0), (1.0, 3.0))), "one ends at 2.0, the next starts at 1.0"),

@@ -232,7 +232,7 @@ def test_a_singular_position_is_named() -> None:
     [
         ({"c2": (0.1, 0.6)}, "not linear in 'c2'"),
         ({"m2": (5.0, 0.5)}, "smaller and a larger number"),
-        ({"m2": (2.0, 5.0)}, "'m2' is 1.8, outside its bounds"),
+        ({"m2": (2.0, 5.0)}, "'m2', at which the estimate starts, is 1.8, outside its bounds"),
         ({"m2": (0.0, np.inf)}, "bound of 'm2' must be finite"),
         ({"m2": 3.0}, "its least and its greatest value"),
         ({}, "at least one unknown"),
@@ -249,7 +249,7 @@ def test_bad_programs_and_gains_are_refused() -> None:
     tip, v = robot.points["tip"], robot.v
     for constraint, message in (
         (second_order(robot.coordinates.a[0]), "has order 2"),
-        (nonholonomic(v[0] ** 2 - 1.0), "not linear in the velocities"),
+        (nonholonomic(v[0] ** 2 - 1.0), "must be linear in the velocities"),
         (holonomic(tip[0] - 0.5, when=Schedule(((0.0, 1.0),))), "on only at times"),
     ):
         with pytest.raises(ModelError, match=message):
@@ -259,7 +259,7 @@ def test_bad_programs_and_gains_are_refused() -> None:
             AdaptiveProgramController(moving(robot), unknown, **{keyword: -1.0})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="null_velocity must be a column of 2"):
         AdaptiveProgramController(moving(robot), unknown, null_velocity=ca.SX(0))
-    with pytest.raises(ModelError, match="function of time, coordinates"):
+    with pytest.raises(ModelError, match="in time, coordinates and parameters only"):
         AdaptiveProgramController(moving(robot), unknown, null_velocity=robot.v)
     passive = acrobot()
     elbow = Program(passive, holonomic(passive.q[1]))

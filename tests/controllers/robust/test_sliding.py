@@ -177,7 +177,7 @@ def test_equations_of_order_1_and_overdamped_ones_are_bounded_by_their_gain() ->
     for equation in (BoundedAcceleration(), Exact(), Linear([[6.0, 1.5], [-0.7, 4.0]]), Sliding()):
         with pytest.raises(ModelError, match=r"linear with constant|requires an equation of order 0 or 1"):
             ultimate_bound(equation, 1.0)
-    with pytest.raises(ModelError, match="that of a perturbation equation, got float"):
+    with pytest.raises(ModelError, match="requires a perturbation equation, got float"):
         ultimate_bound(4.0, 1.0)  # type: ignore[arg-type]
 
 
@@ -208,7 +208,7 @@ def test_what_is_not_finite_or_no_program_is_refused() -> None:
     np.testing.assert_allclose(row_disturbance(program, [3.0], q=[0.5]), [3.0 / (2.0 * 0.5**2)])
     with pytest.raises(NotFiniteError, match="the mass matrix is singular there"):
         row_disturbance(program, [3.0], q=[0.0])
-    with pytest.raises(ModelError, match="tells of the rows of a Program, got Robot"):
+    with pytest.raises(ModelError, match="requires a Program, got Robot"):
         row_disturbance(weightless, [3.0], q=[0.5])  # type: ignore[arg-type]
 
 

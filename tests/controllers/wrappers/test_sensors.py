@@ -167,7 +167,7 @@ def test_any_signal_may_be_the_error_and_quasi_velocities_have_their_own() -> No
         (
             lambda: MeasurementNoise(hold(), q=1.0, seed=-1),
             ModelError,
-            "seed must be a whole number of at least 0, got -1",
+            "seed must be an integer of at least 0, got -1",
         ),
         (
             lambda: MeasurementNoise(hold(), q=1.0, seed=True),

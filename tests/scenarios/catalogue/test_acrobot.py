@@ -201,7 +201,7 @@ def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
     for push in (0.0, 6.5):
         with pytest.raises(ModelError, match=rf"other than zero and at most 6, got {push}"):
             EnergyShaping(upright(), level=1.0, push=push)
-    with pytest.raises(ModelError, match="give one other than zero, got None"):
+    with pytest.raises(ModelError, match="must be other than zero, got None"):
         EnergyShaping(Lqr(free_acrobot(), UPRIGHT, weights=BrysonWeights()), level=1.0)
     robot = realaigym_acrobot()
     # Leaning, with its centre of mass over the joint: held by a torque.

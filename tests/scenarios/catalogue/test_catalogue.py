@@ -164,7 +164,7 @@ def test_importing_the_catalogue_brings_no_matplotlib() -> None:
     [
         ("larin-pendulum", {"height": "2"}, "height must be between -1 and 1, on a sphere of 1 m, got 2.0"),
         ("two-wheel-clothoid", {"bend": "0"}, "bend must be greater than zero, got 0.0"),
-        ("tumbling-body", {"wobble": "9"}, "wobble must be greater than zero, and less than the spin 5, got 9.0"),
+        ("tumbling-body", {"wobble": "9"}, "wobble must be greater than zero and less than the spin 5, got 9.0"),
         ("n-four-bar", {"cells": "0"}, "cells must be at least 1, got 0"),
         ("standing-up", {"rise": "0"}, "rise must be greater than zero, got 0.0"),
     ],

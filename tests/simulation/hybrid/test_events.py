@@ -427,7 +427,7 @@ def tipped() -> Robot:
         (lambda: StateMap(), "requires q=, v= or both"),
         (lambda: Strike(3, []), "must be a Robot with its contacts on"),  # type: ignore[arg-type]
         (lambda: Strike(tipped(), []), "must have at least one contact"),
-        (lambda: Strike(tipped(), [FOOT]), "'tip' is not on"),
+        (lambda: Strike(tipped(), [FOOT]), "'tip' is not active"),
         (
             lambda: Strike(with_contacts(tipped(), [FOOT]), [FOOT], 2.0),
             "restitution of a Strike must be a number between",

@@ -314,8 +314,8 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
     ("make", "error", "message"),
     [
         (lambda: Phase(None, contacts=(LEFT,)), ModelError, "require a robot with these contacts on"),
-        (lambda: land(robot=strut()), ModelError, r"'left' is not on; .* Switch it on with standing"),
-        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not on; its natural constraints are 'left'"),
+        (lambda: land(robot=strut()), ModelError, r"'left' is not active; .* Activate it with with_contacts"),
+        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not active; the natural constraints are 'left'"),
         (lambda: land(contacts=LEFT), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=("left",)), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),

@@ -290,7 +290,7 @@ def test_what_it_cannot_take_is_named() -> None:
         Simulator(dataclasses.replace(robot, natural=(jerk,)), integrator=Reduced())
     loose = dataclasses.replace(robot, natural=(holonomic(q[0], name="wall"), holonomic(q[0] - 1.0, name="other")))
     with (
-        pytest.raises(SimulationError, match=r"no place of the branch within the step; '(wall|other)' misses by"),
+        pytest.raises(SimulationError, match=r"no position on the branch within the step; '(wall|other)' misses by"),
         pytest.warns(UserWarning, match="violates its natural constraint"),
     ):
         simulate(loose, None, [0.0, 0.0], [0.0, 1.0], 1.0, step=0.1, integrator=Reduced())
