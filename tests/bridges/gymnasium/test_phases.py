@@ -254,7 +254,7 @@ def test_what_seeds_draw_goes_to_the_laws_of_all_phases_that_have_it() -> None:
 def test_what_does_not_fit_phases_is_refused_by_name() -> None:
     setup = handed_over(lambda _: 0.1)
     robot = setup.robot
-    with pytest.raises(ModelError, match="a controller for each of them"):
+    with pytest.raises(ModelError, match="has a controller for each phase"):
         export(setup, residual=program_control(robot))
     ideal = Phase(program_control(robot, "ideal"))
     with pytest.raises(BridgeError, match="all output inputs u or all output forces R"):
@@ -444,5 +444,5 @@ def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
     refused(
         replace(misspelt, phases=(Phase(upright(strut()), name="up"),)), ModelError, "phase 'up': .* built for strut"
     )
-    refused(replace(swing(), controller=upright(strut())), ModelError, "made for strut")
+    refused(replace(swing(), controller=upright(strut())), ModelError, "was built for strut")
     refused(replace(swing(), stop=ca.SX.sym("far")), ModelError, "stop uses far")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def test_a_page_that_misbehaves_is_seen(chromium: Browser, page: Path, tmp_path:
     bad.write_text(text.replace("</main>", f"{extra}</main>"), encoding="utf-8")
     chromium.open(bad, 1440)
     said, asked = "\n".join(chromium.said()), chromium.requested()
+    # The console's entries reach the driver a moment after the page is loaded.
+    for _ in range(50):
+        if "TypeError" in said:
+            break
+        time.sleep(0.1)
+        said += "\n".join(chromium.said())
     assert "TypeError" in said
     assert any(url.endswith("missing.png") for url in asked)
     assert chromium.run("return document.documentElement.scrollWidth") > 1440

@@ -402,7 +402,7 @@ def test_the_command_restores_a_damaged_folder(tmp_path: Path) -> None:
         (out / "tasks" / name).write_bytes(rng.choice([bytes(content), b"", whole[of], whole[name][:900]]))
     code, _, errors = finish(start("study", PENDULUM, "--out", out, "--resume"))
     assert code == 0, errors
-    assert errors.count("and is computed again: it is ") == 4
+    assert errors.count("and its task is computed again: moved to ") == 4
     assert data(out) == whole
 
 
