@@ -136,6 +136,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def is_beyond_quick(item: pytest.Item) -> bool:
     """Whether a test is in the rest tier."""
     marked = any(item.get_closest_marker(name) for name in ("slow", "compiled", "foreign"))
+    marked = marked or "compiler" in getattr(item, "fixturenames", ())
     return marked or is_foreign(item.path) or any(model in item.name.partition("[")[2] for model in MODELS)
 
 

@@ -681,6 +681,7 @@ def test_a_deviation_that_overflows_is_no_result() -> None:
         law.deviation(0.0, Q, V, [0.0, 0.0], dict.fromkeys(("l1", "l2"), 1.7e308))
 
 
+@pytest.mark.slow
 def test_events_that_come_together_have_an_end() -> None:
     """A ball whose bounces would go on for ever if times between them need not be told apart."""
     q, v = ca.SX.sym("q"), ca.SX.sym("v")

@@ -222,6 +222,7 @@ def assert_whole(file: Path) -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moving_obstacle, "FRAMES", 3)
     monkeypatch.setattr(moving_obstacle, "FINE", 41)

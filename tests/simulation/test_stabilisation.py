@@ -180,7 +180,9 @@ def test_nothing_to_compare() -> None:
         compare_stabilisation(arm, {"none": StabilisationMethod(None)}, [0.0], [0.0], 1.0, step=0.1)
     with pytest.raises(ValueError, match="at least one"):
         compare_stabilisation(arm, {}, [0.0], [0.0], 1.0, step=0.1)
-    with pytest.raises(ValueError, match=r"'a' must be a Way, such as Way\(Baumgarte\(\)\)"):
+    with pytest.raises(
+        ValueError, match=r"'a' must be a StabilisationMethod, such as StabilisationMethod\(Baumgarte\(\)\)"
+    ):
         compare_stabilisation(arm, {"a": Baumgarte()}, [0.0], [0.0], 1.0, step=0.1)  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     assert len(table(()).splitlines()) == 1
 

@@ -100,6 +100,7 @@ def loaded() -> set[str]:
     return {words[5] for words in (line.split(maxsplit=5) for line in lines) if words[-1].endswith(".so")}
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("links", [1, 2, 7])
 def test_upper_halves_of_registers_are_clear_after_a_kernel(links: int, watch: ctypes.CDLL) -> None:
     robot = planar_manipulator([Link(0.5, 1.0, 0.25, 0.02)] * links)

@@ -265,7 +265,7 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
             ModelError, match=r"a group must be a name of a constraint or several, got|each a text or a sequence"
         ):
             ProgramController(program, realization="bounded", priorities=groups)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="ControlLimits.of requires a Robot, got Program"):
+    with pytest.raises(ModelError, match=r"ControlLimits.of requires a Robot, got Program"):
         ControlLimits.of(program)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="require realization='bounded', got 'actuated'"):
         ProgramController(program, realization="actuated", limits=ControlLimits.of(arm, effort=1.0))

@@ -55,6 +55,7 @@ def test_every_solver_has_a_row_for_every_length() -> None:
     assert all(row.converged == 1.0 and row.seconds > 0.0 for row in rows())
 
 
+@pytest.mark.slow
 def test_the_residual_condition_keeps_the_error_within_the_tolerance() -> None:
     for solver in ("ConjugateDirections", "MinimalResiduals, residual"):
         assert all(row.accurate for row in of(solver).values())

@@ -162,6 +162,7 @@ def test_the_data_frame_has_every_run(known: Comparison) -> None:
     assert frame.attrs["units"]["error_rms"] == "m"
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(known: Comparison, simulated: Comparison, tmp_path: Path) -> None:
     known.plot(tmp_path / "distributions.png", ["error_rms", "settling"])
     known.pareto().plot(tmp_path / "pareto.svg")
