@@ -96,7 +96,7 @@ def _require_clearances(program: Program, t: float, q: Array, numbers: Array) ->
         worst = int(np.argmin(distances))
         if not distances[worst] > 0.0:
             raise ModelError(
-                f"the start of {constraint.name!r} lies {-distances[worst]:.4g} m inside the boundary of "
+                f"the start of {constraint.name!r} lies {-distances[worst]:.4g} m beyond the boundary of "
                 f"{list(found)[worst]!r}, at q = {np.array2string(q, precision=4)}: start elsewhere, by guess= or at=, "
                 "or move the obstacle"
             )

@@ -169,12 +169,12 @@ def test_a_tip_inside_an_obstacle_is_no_start() -> None:
     at = [(tip, (0.6, 0.0))]
     q, _ = start_on(Program(arm, follow(field(0.3), tip)), [-0.9, 1.8], at=at)
     assert arm.evaluate(tip, q=q) == pytest.approx([0.6, 0.0], abs=1e-10)
-    with pytest.raises(ModelError, match=r"the start of 'follow' lies 0\.06 m inside the boundary of 'disc'"):
+    with pytest.raises(ModelError, match=r"the start of 'follow' lies 0\.06 m beyond the boundary of 'disc'"):
         start_on(Program(arm, follow(field(0.64), tip)), [-0.9, 1.8], at=at)
     # The disc drifts onto the place; what counts is where it is at the start.
-    with pytest.raises(ModelError, match=r"lies 0\.1 m inside the boundary of 'disc'"):
+    with pytest.raises(ModelError, match=r"lies 0\.1 m beyond the boundary of 'disc'"):
         start_on(Program(arm, follow(field(0.3), tip)), [-0.9, 1.8], at=at, t=1.5)
-    with pytest.raises(ModelError, match=r"'room', 0\.1 m deep"):
+    with pytest.raises(ModelError, match=r"lies 0\.1 m beyond the boundary of 'room'"):
         start_on(Program(arm, follow(field(0.3), tip)), [2.5, 0.5], at=[(tip, (-0.4, 0.0))])
 
 
