@@ -91,6 +91,7 @@ def test_what_is_expected_is_told_with_its_digits(expected: tuple[float, float] 
     assert expected_text(expected) == text
 
 
+@pytest.mark.slow
 def test_a_narrow_page_breaks_lines_and_loses_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +149,7 @@ def test_unknown_scenario(capsys: pytest.CaptureFixture[str], command: str, name
     assert len(errors.splitlines()) == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -187,6 +189,7 @@ def test_bad_setting(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: s
     assert files(tmp_path) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -206,6 +209,7 @@ def test_bad_times(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
     assert files(tmp_path) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("below", [".", "deeper", "deeper/still"])
 @pytest.mark.usefixtures("never_run")
 def test_folder_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, below: str) -> None:

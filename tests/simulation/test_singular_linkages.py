@@ -279,6 +279,7 @@ def test_a_window_lies_flat_while_another_loop_of_the_linkage_does_not() -> None
     assert np.ptp(motion.energy) < 1e-7 * np.ptp(motion.evaluate(robot.kinetic_energy))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("windows", [1, 40])
 @pytest.mark.parametrize("angle", [0.0, 1e-6, 0.01, 0.02])
 def test_parallelograms_are_continued_however_many_there_are(windows: int, angle: float) -> None:

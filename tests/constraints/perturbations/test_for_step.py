@@ -121,6 +121,7 @@ def test_the_fastest_rate_is_the_least_on_the_real_axis(
     assert integrator.amplification(complex(-found)) == pytest.approx(least, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.floats(0.02, 1.5), min_size=2, max_size=5))
 def test_no_pair_is_faster_on_a_fine_grid(tail: list[float]) -> None:

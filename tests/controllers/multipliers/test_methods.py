@@ -323,6 +323,7 @@ def test_a_robot_of_a_file_beside_pinocchio() -> None:
 entries = st.floats(-1.0, 1.0, allow_nan=False).map(lambda x: round(x, 3))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     n=st.integers(2, 5),

@@ -108,6 +108,7 @@ def test_agrees_with_d_alembert(case: Case, formulation: Formulation) -> None:
     bias.conclude()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("formulation", FORMULATIONS, ids=lambda f: f.name)
 @pytest.mark.parametrize("case", CASES[1:6], ids=label)
 def test_acceleration_satisfies_d_alembert(case: Case, formulation: Formulation) -> None:

@@ -284,6 +284,7 @@ def test_messages_show_little_of_what_is_long(tmp_path: Path) -> None:
         assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.slow
 def test_a_loop_of_many_links(tmp_path: Path) -> None:
     n = 10_000
     links = [f'<link name="l{i}"/>' for i in range(n)]

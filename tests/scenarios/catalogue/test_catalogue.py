@@ -47,6 +47,7 @@ def test_the_arm_goes_round_the_disc_and_reaches_the_end() -> None:
     assert np.abs(trajectory.u).max() < 40.0
 
 
+@pytest.mark.slow
 def test_without_the_field_avoiding_it_the_disc_would_be_hit() -> None:
     setup = scenario.prepare({"disc.x": "5", "disc.vx": "0", "disc.vy": "0"})
     trajectory = ran(setup)
@@ -62,6 +63,7 @@ def test_the_side_can_be_given(given: str, sign: int) -> None:
     assert setup.nominal["field.side"] == sign
 
 
+@pytest.mark.slow
 def test_ideal_and_actuated_give_one_motion() -> None:
     one = ran(scenario.prepare({"duration": "2"}))
     two = ran(scenario.prepare({"duration": "2", "realization": "ideal"}))
