@@ -62,7 +62,7 @@ def test_andrews_squeezer_ends_at_the_published_digits(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cells", [1, 5, 10, 20, 40])
+@pytest.mark.parametrize("cells", [1, 10, 40])
 def test_many_windows_keep_energy_through_every_flat_position(cells: int) -> None:
     _, measured = ran(n_four_bar(cells=cells))
     first = 9.81 * (cells + 1) / 2 + 9.81 * cells + ((cells + 1) / 3 + cells) / 2
