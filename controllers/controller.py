@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..constraints.constraint import Constraint
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
-from ..symbolic.kernel import Kernel
+from ..symbolic.kernel import Kernel, WorkspacePool
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
 from ..symbolic.validation import all_finite, finite_time, vector
@@ -23,6 +24,7 @@ from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
 
 Array = NDArray[np.float64]
+_DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +268,92 @@ class Controller(Picklable, ABC):
         return self.parameters.values()
 
 
+def is_regular(robot: Robot, output: ca.SX, relative_pivots: ca.SX, tolerance: float) -> ca.SX:
+    """Return 1 where time, state and output are finite and all rows are independent, and 0 elsewhere, shape (1,).
+
+    It is also 0 for numbers so large that their sum overflows.
+
+    Args:
+        robot: the model.
+        output: output of a law.
+        relative_pivots: relative pivots of the rows, shape (m,).
+        tolerance: a row is dependent if its relative pivot is not above this.
+    """
+    size = ca.sum1(ca.fabs(ca.vertcat(robot.t, robot.q, robot.v, output)))
+    regular = size <= sys.float_info.max
+    for pivot in ca.vertsplit(ca.densify(relative_pivots)):
+        regular = ca.logic_and(regular, pivot > tolerance)
+    return regular
+
+
+_Area = tuple[Array, Array, Array, Array, Array, memoryview, Callable[[], None], list[object]]
+"""Arrays of t, q, v, p and of the output, the verdict, the evaluation, and what the array of p contains."""
+
+
+class RegularTick:
+    """The output of a law at the usual call: arrays for q and v, and numbers about which nothing need be said.
+
+    The kernel itself decides if the output may be applied, so that nothing is checked in Python. Any number of threads
+    may call it.
+    """
+
+    def __init__(self, kernel: Kernel, nominal: Array) -> None:
+        """Use a kernel.
+
+        Args:
+            kernel: function of t, q, v and p whose outputs are that of the law, and 1 where it may be applied.
+            nominal: nominal parameters.
+        """
+        self._kernel, self._nominal = kernel, nominal
+        self._shapes = tuple((rows,) for rows, _ in kernel.inputs.values())
+        self._areas = WorkspacePool(self._area)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy without arrays."""
+        return RegularTick, (self._kernel, self._nominal)
+
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike, p: Array | None) -> Array | None:
+        """Return the output; None if the arguments are of other types, or the output may not be applied.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: checked parameters, the whole vector; None for the nominal ones.
+        """
+        shapes = self._shapes
+        if not (
+            type(t) is float
+            and type(q) is np.ndarray
+            and q.shape == shapes[1]
+            and q.dtype is _DOUBLE
+            and type(v) is np.ndarray
+            and v.shape == shapes[2]
+            and v.dtype is _DOUBLE
+        ):
+            return None
+        area = self._areas.acquire()
+        time, place, rate, parameters, output, regular, evaluate, holds = area
+        time[0] = t
+        place[...] = q
+        rate[...] = v
+        if p is not holds[0]:
+            parameters[...] = self._nominal if p is None else p
+            # Another vector may be written into the same array between two calls.
+            holds[0] = None if p is None else holds
+        evaluate()
+        found = output.copy() if regular[0] else None
+        self._areas.release(area)
+        return found
+
+    def _area(self) -> _Area:
+        time, place, rate, parameters = (np.zeros(shape) for shape in self._shapes)
+        parameters[...] = self._nominal
+        output, regular = np.zeros(self._kernel.outputs["output"][0]), np.zeros(1)
+        evaluate = self._kernel.bind([time, place, rate, parameters], [output, regular])
+        return time, place, rate, parameters, output, regular.data, evaluate, [None]
+
+
 class SymbolicController(Controller):
     """A controller without memory, given by expressions; a simulation with it runs as one compiled kernel."""
 
@@ -295,7 +383,13 @@ class SymbolicController(Controller):
                 it.
             NotFiniteError: if the output is not finite although the rows are independent.
         """
-        output, pivots = map(np.atleast_1d, self._tick(*self.arguments(t, q, v, p)))
+        numbers = None if p is None else self.parameters.values(p)
+        if (output := self._regular(t, q, v, numbers)) is not None:
+            return output
+        arguments = self.arguments(t, q, v, numbers)
+        if (output := self._regular(*arguments)) is not None:
+            return output
+        output, pivots = map(np.atleast_1d, self._tick(*arguments))
         status = tick_status(all_finite(output), pivots, self.tolerance)
         if status is Status.SINGULAR:
             raise SingularProgramError(
@@ -332,9 +426,19 @@ class SymbolicController(Controller):
         return self.build_law()
 
     @functools.cached_property
+    def _regular(self) -> RegularTick:
+        law = self._law
+        outputs = {
+            "output": law.output,
+            "regular": is_regular(self.robot, law.output, law.relative_pivots, law.tolerance),
+        }
+        return RegularTick(Kernel("regular_tick", self._symbols, outputs), self.parameters.values())
+
+    @functools.cached_property
     def _tick(self) -> Kernel:
         law = self._law
-        return Kernel("law_tick", self._symbols, {"output": law.output, "pivots": law.relative_pivots})
+        outputs = {"output": law.output, "pivots": law.relative_pivots}
+        return Kernel("law_tick", self._symbols, outputs)
 
     @functools.cached_property
     def _observed(self) -> Kernel:

@@ -18,7 +18,7 @@ from ...symbolic.validation import all_finite, positive, vector
 from ..bounded import QpSolver, StaticHolding
 from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
 from ..bounded.control_limits import ControlLimits
-from ..controller import Controller, Law, Observation
+from ..controller import Controller, Law, Observation, RegularTick
 from ..multipliers import MultiplierMethod, default_method
 from ..realization import ActuatedRealization, BoundedRealization, IdealRealization, Realization
 from ..status import Status
@@ -200,7 +200,13 @@ class ProgramController(Controller):
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
-        known = self.arguments(t, q, v, p)
+        numbers = None if p is None else self.parameters.values(p)
+        regular = self._regular
+        if regular is not None and (output := regular(t, q, v, numbers)) is not None:
+            return output
+        known = self.arguments(t, q, v, numbers)
+        if regular is not None and (output := regular(*known)) is not None:
+            return output
         if self._bounded is not None:
             bounded, known = self._bounded_at(known)
             return bounded.decide(self.memory, *known).input.copy()
@@ -328,6 +334,14 @@ class ProgramController(Controller):
             return Status.OK, ""
         found = self.solve(t, q, v, p)
         return found.status, "" if found.status is Status.OK else found.message
+
+    @functools.cached_property
+    def _regular(self) -> RegularTick | None:
+        """The output where nothing is near a singular state; None for a law that must be checked at every state."""
+        # Pivots of an iteration only show that its last step was small.
+        if self.law is None or self.method.iterates or self.robot.redundant != "refused":
+            return None
+        return self._kernels.regular(max(self._tolerance, NEARLY_DEPENDENT))
 
     @functools.cached_property
     def _branch_models(self) -> BranchModels | None:
