@@ -16,11 +16,10 @@ from ..symbolic.errors import ModelError, require_name
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
 from ..symbolic.validation import finite
-from .perturbations import Deviation
 from .perturbations.baumgarte import Baumgarte
 from .perturbations.exact import Exact
 from .perturbations.first_order import FirstOrder
-from .perturbations.perturbation import Perturbation
+from .perturbations.perturbation import Deviation, Perturbation
 
 if TYPE_CHECKING:
     from .field.erugin_field import EruginField

@@ -13,8 +13,9 @@ import numpy as np
 from ..symbolic.errors import ModelError
 from ..symbolic.linear_algebra import Ldl
 from ..symbolic.sampling import sample_values
-from .multipliers import DirectMethod, ForwardDynamics, LeastNormMultipliers, MultiplierMethod
-from .multipliers.method import check_rows
+from .multipliers.forward_dynamics import ForwardDynamics
+from .multipliers.least_norm import LeastNormMultipliers
+from .multipliers.method import DirectMethod, MultiplierMethod, check_rows
 from .multipliers.row_orthogonalization import GramSchmidtRows
 from .program.program import Program
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ...constraints.solvability import REMAINDER, row_remainders
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ...symbolic.validation import finite_time
-from ..multipliers import MultiplierMethod
-from ..multipliers.method import ACCURATE
+from ..multipliers.method import ACCURATE, MultiplierMethod
 from ..program.program import Program
 from ..status import Status
 from .control_limits import ControlLimits

@@ -14,8 +14,9 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.sampling import sample_values
-from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
 from ..multipliers.forward_dynamics import SINGULAR
+from ..multipliers.least_norm import LeastNormMultipliers
+from ..multipliers.method import DirectMethod, MultiplierMethod
 from ..program.program import Program
 from ..realization import ActuatedRealization, RealizedMotion, active_rows
 from .control_limits import ControlLimits

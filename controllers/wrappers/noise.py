@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...robots.signals import BandNoise, Signal, SignalExpressions
+from ...robots.signals.band_noise import BandNoise
+from ...robots.signals.signal import Signal, SignalExpressions
 from ...symbolic.errors import ModelError, require_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters

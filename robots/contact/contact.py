@@ -11,8 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...constraints import Baumgarte, Perturbation
 from ...constraints.constraint import holonomic
+from ...constraints.perturbations.baumgarte import Baumgarte
+from ...constraints.perturbations.perturbation import Perturbation
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import all_finite, point_coordinates, reals

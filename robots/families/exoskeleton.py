@@ -7,7 +7,7 @@ from typing import Literal
 
 import casadi as ca
 
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
 from ..tree.body import WORLD, Body, Node

@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...constraints import Perturbation
 from ...constraints.constraint import Constraint, holonomic, row_names
+from ...constraints.perturbations.perturbation import Perturbation
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters

@@ -15,7 +15,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive
 from ..families.tree_system import tree_system
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..limits import Limits
 from ..robot import Robot
