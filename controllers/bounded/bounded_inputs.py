@@ -16,8 +16,8 @@ from ..multipliers.method import ACCURATE, MultiplierMethod
 from ..program.program import Program
 from ..status import Status
 from .control_limits import ControlLimits
-from .lexicographic import LexicographicSolution, LexicographicSolver, priority_groups
-from .problem import BoundedProblem, BoundedProblemData
+from .lexicographic import BoundedProblemData, LexicographicSolution, LexicographicSolver, priority_groups
+from .problem import BoundedProblem
 from .quadratic_program import ConicSolver, QpSolver
 from .static_holding import RestEquilibria, StaticHolding
 

@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints.constraint import holonomic, nonholonomic
 from ...constraints.perturbations.perturbation import Perturbation
+from ...constraints.relations.expression import holonomic, nonholonomic
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters

@@ -9,7 +9,8 @@ from typing import Literal, SupportsIndex
 
 import casadi as ca
 
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, not_negative, positive
