@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints import Baumgarte, Perturbation
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...robots.dynamics import Dynamics
 from ...robots.families.tree_system import tree_system
 from ...robots.formulations import Formulation

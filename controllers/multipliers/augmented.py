@@ -12,9 +12,8 @@ from ...symbolic.validation import positive
 from ..program.program import Program
 from .forward_dynamics import ForwardDynamics, half_solved_dynamics
 from .least_norm import LeastNormMultipliers
-from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers
+from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers, require_matrix_solver
 from .row_orthogonalization import GramSchmidtRows
-from .sweep import require_matrix_solver
 from .velocity_units import undetermined_velocities_error
 
 SMALLEST = 1e-13

@@ -13,9 +13,8 @@ from ...symbolic.linear_algebra import Ldl
 from ..program.program import Program
 from .forward_dynamics import ExplicitDynamics, ForwardDynamics, nan_where_singular
 from .ldl import LdlMultipliers
-from .method import Capability, MultiplierMethod, Multipliers
+from .method import Capability, MultiplierMethod, Multipliers, require_matrix_solver
 from .row_orthogonalization import GramSchmidtRows
-from .sweep import require_matrix_solver
 
 
 @dataclass(frozen=True, eq=False)

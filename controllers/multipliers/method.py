@@ -137,6 +137,21 @@ class MultiplierMethod(Picklable, ABC):
         )
 
 
+def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
+    """Raise ModelError unless a method only solves K λ = r.
+
+    Args:
+        owner: method that uses the other one.
+        method: the method to check.
+    """
+    plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
+    if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
+        raise ModelError(
+            f"{type(owner).__name__} requires a method that only solves K λ = r, such as LdlMultipliers(), "
+            f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
+        )
+
+
 def check_rows(
     basis: GramSchmidtRows, missed: ca.SX, size: ca.SX, lengths: ca.SX, scale: ca.SX, unit: ca.SX, first: int = 0
 ) -> tuple[ca.SX, ca.SX]:

@@ -13,7 +13,7 @@ from ...symbolic.sampling import sample_values
 from ..program.program import Program
 from .forward_dynamics import ForwardDynamics, HalfSolvedDynamics, half_solved_dynamics
 from .ldl import LdlMultipliers
-from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers
+from .method import Capability, MultiplierMethod, Multipliers, require_matrix_solver
 from .row_orthogonalization import GramSchmidtRows
 
 ANOTHER = 1e-11
@@ -74,21 +74,6 @@ class SweepMultipliers(MultiplierMethod):
         assert robot.tree is not None
         factor = ArticulatedFactor.of(robot.tree)
         return half_solved_dynamics(robot, factor, factor.forward(-robot.bias))
-
-
-def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
-    """Raise ModelError unless a method only solves K λ = r.
-
-    Args:
-        owner: method that uses the other one.
-        method: the method to check.
-    """
-    plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
-    if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
-        raise ModelError(
-            f"{type(owner).__name__} requires a method that only solves K λ = r, such as LdlMultipliers(), "
-            f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
-        )
 
 
 def sweep_unsupported_reason(robot: Robot) -> str:

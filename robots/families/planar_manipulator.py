@@ -11,7 +11,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, not_negative, positive
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
 from ..tree.body import Body, Node

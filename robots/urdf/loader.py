@@ -10,12 +10,13 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive
 from ..families.tree_system import tree_system
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..limits import Limits
 from ..robot import Robot
