@@ -5,7 +5,7 @@ from .analysis.analysis_report import Analysis, SolvabilityCondition
 from .analysis.program_analysis import analyse
 from .bounded.control_limits import ControlLimits
 from .buffered_tick import BufferedTick
-from .controller import Controller, Law, Observation, SymbolicController
+from .controller import Controller, Law, SymbolicController, Tick
 from .linearization.equilibrium import Equilibrium, NoEquilibriumError, equilibrium
 from .linearization.linearizer import Linearization, LinearizedMotion, Linearizer, linearize
 from .linearization.nominal_motion import NominalMotion
@@ -36,7 +36,7 @@ __all__ = [
     "Controller",
     "SymbolicController",
     "Law",
-    "Observation",
+    "Tick",
     "Trait",
     "traits",
     "OpenLoop",
@@ -65,4 +65,4 @@ __all__ = [
     "CanonicalDeviations",
 ]
 
-check_exports(globals(), but=("Observation",))
+check_exports(globals(), but=("Tick",))

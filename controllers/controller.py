@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ..symbolic.errors import (
+    ContradictoryProgramError,
+    EruginError,
+    ModelError,
+    NotConvergedError,
+    NotFiniteError,
+    SingularProgramError,
+)
 from ..symbolic.kernel import Kernel, WorkspacePool
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
@@ -25,6 +32,13 @@ from .traits import Trait, traits
 
 Array = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
+
+ERRORS: Mapping[Status, type[EruginError]] = {
+    Status.SINGULAR: SingularProgramError,
+    Status.CONTRADICTORY: ContradictoryProgramError,
+    Status.NOT_FINITE: NotFiniteError,
+    Status.NOT_CONVERGED: NotConvergedError,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,208 +78,47 @@ class Law:
         return cls(output, errors, ones, ones, rows)
 
 
+NOTHING: Array = np.zeros(0)
+NOTHING.setflags(write=False)
+
+
 @dataclass(frozen=True, eq=False)
-class Observation:
-    """Record of one tick of a controller that is called from Python; arrays that do not apply are empty.
+class Tick:
+    """Result of a law at one state; arrays that do not apply are empty.
 
     Attributes:
-        output: the result of ``control``.
+        output: u, shape (nu,), or R, shape (nv,).
         pivots: pivots of the rows as in :class:`Law`, shape (m,).
         relative_pivots: relative pivots as in :class:`Law`, shape (m,).
         active: 1 for rows that are on, 0 for others, as in :class:`Law`, shape (m,) or empty.
-        status: OK, LIMITED or HELD; a controller without a safe output raises instead.
-        message: if the status is not OK, what happened, which row or input, by how much, and what to try.
+        status: OK, LIMITED or HELD; or the reason why the output cannot be applied, if numbers do not show it.
+        explanation: if the status is not OK, what happened, which row or input, by how much, and what to try; or a
+            function without arguments that returns it.
+        deviation: deviation of the rows, shape (m,), or as a function of the plant's accelerations, shape (nv,).
+        memory: the memory after this state, if it is a sample; or a function without arguments that returns it.
+        error: the error of a law that has no output here; None if it has one.
+        check: function that returns the error of an output that cannot be applied, or None; None if numbers show it.
     """
 
-    output: NDArray[np.float64]
-    pivots: NDArray[np.float64]
-    relative_pivots: NDArray[np.float64]
-    active: NDArray[np.float64]
+    output: Array
+    pivots: Array = field(default_factory=lambda: NOTHING)
+    relative_pivots: Array = field(default_factory=lambda: NOTHING)
+    active: Array = field(default_factory=lambda: NOTHING)
     status: Status = Status.OK
-    message: str = ""
-
-
-class Controller(Picklable, ABC):
-    """A control law: robot model and state in, inputs or forces out."""
-
-    robot: Robot
-    """The controller's own model; the plant may differ."""
-
-    parameters: Parameters = NO_PARAMETERS
-    """Parameters that may vary without rebuilding the controller; the p of ``control``."""
-
-    applies_force: bool = False
-    """True if the output is a generalized force R, shape (nv,); False for inputs u, shape (nu,)."""
-
-    supports: ClassVar[frozenset[Trait]] = frozenset()
-    """Traits of a robot, beyond an arm with a drive in every joint, that this law supports."""
-
-    memory: object | None = None
-    """Everything that :meth:`advance` changes, as one value that is replaced and never modified, so that it can be
-    saved and restored; None for a law without memory."""
+    explanation: str | Callable[[], str] = ""
+    deviation: Array | Callable[[Array], Array] = field(default_factory=lambda: NOTHING)
+    memory: object | Callable[[], object] | None = None
+    error: EruginError | None = None
+    check: Callable[[], EruginError | None] | None = None
 
     @property
-    def law(self) -> Law | None:
-        """The law as expressions, so that a simulation runs as one compiled kernel; None if it has none."""
-        return None
+    def message(self) -> str:
+        """The explanation as a text."""
+        return self.explanation() if callable(self.explanation) else self.explanation
 
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, report."""
-        return () if self.law is None else self.law.rows
 
-    @property
-    def switches(self) -> bool:
-        """True if some rows are on only at times."""
-        return self.law is not None and self.law.active.numel() > 0
-
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """The program constraints that the law is to enforce; none for a law without a program."""
-        return ()
-
-    @property
-    def tolerance(self) -> float:
-        """A row is dependent if its relative pivot is not above this."""
-        return 0.0 if self.law is None else self.law.tolerance
-
-    @property
-    def rank_loss_message(self) -> str:
-        """Message of a run when a row becomes dependent or vanishes: the cause and what to try."""
-        return Status.SINGULAR.sentence
-
-    @property
-    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
-        """Name of each constraint and the state matrix of its perturbation equation, in the parameters."""
-        return () if self.law is None else self.law.linearizations
-
-    @abstractmethod
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Return the output at one tick.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Returns:
-            u, shape (nu,), or R, shape (nv,).
-        """
-
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the output at one tick and the pivots of the rows, to record a run without a symbolic law.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        nothing = np.zeros(0)
-        return Observation(self.control(t, q, v, p), nothing, nothing, nothing)
-
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
-        """Return the deviation of the rows under the true accelerations of a plant, shape (m,).
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            a: accelerations, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return np.zeros(0)
-
-    def diagnose(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> tuple[Status, str]:
-        """Return the status at one state, from residuals, and its message; OK and "" if nothing is wrong or known.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return Status.OK, ""
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Process one sample of the motion, before ``control`` is called for it: the tick of a digital controller.
-
-        Only this method changes the :attr:`memory`. ``control`` may then be called any number of times, at that state
-        and at the stages that an integrator tries between it and the next sample, and changes nothing. A simulation
-        calls it once per sample, in the order of time. Each thread needs a separate law: ``copy.deepcopy(law)``.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-
-    def reset(self) -> None:
-        """Reset the memory before a new run."""
-
-    @classmethod
-    def unsupported_reason(cls, robot: Robot) -> str:
-        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
-
-        Args:
-            robot: the model.
-        """
-        missing = sorted(trait.value for trait in traits(robot) - cls.supports)
-        return f"the robot has {', '.join(missing)}, which this law does not support" if missing else ""
-
-    @classmethod
-    def check_supported(cls, robot: Robot) -> None:
-        """Raise ModelError with the :meth:`unsupported_reason` if there is one.
-
-        Args:
-            robot: the model.
-        """
-        if not isinstance(robot, Robot):
-            raise ModelError(f"{cls.__name__} requires a Robot as its model, got {type(robot).__name__}")
-        if reason := cls.unsupported_reason(robot):
-            raise ModelError(f"{cls.__name__} cannot drive {robot.name}: {reason}")
-
-    def arguments(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
-    ) -> tuple[float, Array, Array, Array]:
-        """Check the arguments of ``control`` and return t, q, v and the whole vector p.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            ParameterError: for an unknown or missing parameter.
-        """
-        nq, nv = self._sizes
-        numbers = self._nominal if p is None else self.parameters.values(p)
-        return finite_time("t", t), vector("q", q, nq), vector("v", v, nv), numbers
-
-    @functools.cached_property
-    def _sizes(self) -> tuple[int, int]:
-        return self.robot.coordinates.nq, self.robot.coordinates.nv
-
-    @functools.cached_property
-    def _nominal(self) -> Array:
-        return self.parameters.values()
+Values = Mapping[str, float] | ArrayLike | None
+"""Parameters: nominal, overridden by name, or the whole vector."""
 
 
 def is_regular(robot: Robot, output: ca.SX, relative_pivots: ca.SX, tolerance: float) -> ca.SX:
@@ -354,6 +207,288 @@ class RegularTick:
         return time, place, rate, parameters, output, regular.data, evaluate, [None]
 
 
+def memory_after(tick: Tick) -> object | None:
+    """Return the memory after a sample.
+
+    Args:
+        tick: the tick of the sample, evaluated with the memory before it.
+    """
+    return tick.memory() if callable(tick.memory) else tick.memory
+
+
+class Controller(Picklable, ABC):
+    """A control law: robot model and state in, inputs or forces out."""
+
+    robot: Robot
+    """The controller's own model; the plant may differ."""
+
+    parameters: Parameters = NO_PARAMETERS
+    """Parameters that may vary without rebuilding the controller; the p of ``control``."""
+
+    applies_force: bool = False
+    """True if the output is a generalized force R, shape (nv,); False for inputs u, shape (nu,)."""
+
+    supports: ClassVar[frozenset[Trait]] = frozenset()
+    """Traits of a robot, beyond an arm with a drive in every joint, that this law supports."""
+
+    accepts_any_number: bool = False
+    """True for a law that has an output even where a sensor measures NaN or infinity."""
+
+    memory: object | None = None
+    """Everything that :meth:`advance` changes, as one value that is replaced and never modified, so that it can be
+    saved and restored; None for a law without memory."""
+
+    @property
+    def law(self) -> Law | None:
+        """The law as expressions, so that a simulation runs as one compiled kernel; None if it has none."""
+        return None
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, report."""
+        return () if self.law is None else self.law.rows
+
+    @property
+    def switches(self) -> bool:
+        """True if some rows are on only at times."""
+        return self.law is not None and self.law.active.numel() > 0
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The program constraints that the law is to enforce; none for a law without a program."""
+        return ()
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return 0.0 if self.law is None else self.law.tolerance
+
+    @property
+    def rank_loss_message(self) -> str:
+        """Message of a run when a row becomes dependent or vanishes: the cause and what to try."""
+        return Status.SINGULAR.sentence
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Name of each constraint and the state matrix of its perturbation equation, in the parameters."""
+        return () if self.law is None else self.law.linearizations
+
+    @abstractmethod
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the law; a pure function of its arguments, from which all other methods are derived.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,), finite.
+            v: velocities, shape (nv,), finite.
+            p: parameters, the whole vector.
+            memory: memory at this time: after this state, if it is a sample, to compute the output; before it, to
+                compute the memory after it.
+
+        Raises:
+            EruginError: for a state in which the law has no output.
+        """
+
+    @property
+    def initial_memory(self) -> object | None:
+        """Memory before the first sample; None for a law without memory."""
+        return None
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """Return the output at one tick.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Returns:
+            u, shape (nu,), or R, shape (nv,).
+
+        Raises:
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            SingularProgramError: if rows of the law are dependent at this state; the message names them and quantifies
+                it.
+            NotFiniteError: if the output is not finite although the rows are independent.
+            EruginError: if the law has no output for another reason.
+        """
+        regular, numbers = self._regular, None if p is None else self.parameters.values(p)
+        if regular is not None and (output := regular(t, q, v, numbers)) is not None:
+            return output
+        arguments = self.arguments(t, q, v, numbers)
+        if regular is not None and (output := regular(*arguments)) is not None:
+            return output
+        tick = self.evaluate(*arguments, self.memory)
+        if (error := self.failure(tick, arguments[0])) is not None:
+            raise error
+        return tick.output
+
+    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Tick:
+        """Return the whole tick; dependent rows are reported by their pivots and raise nothing.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            EruginError: if the law has no output.
+        """
+        arguments = self.arguments(t, q, v, p)
+        tick = self.evaluate(*arguments, self.memory)
+        if (tick.error is not None or not tick.status.is_safe) and (error := self.failure(tick, arguments[0])):
+            raise error
+        return tick
+
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """Return the deviation of the rows under the true accelerations of a plant, shape (m,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            NotFiniteError: if it overflows.
+        """
+        arguments, numbers = self.arguments(t, q, v, p), vector("a", a, self.robot.coordinates.nv)
+        return self.deviation_of(self.evaluate(*arguments, self.memory), arguments[0], numbers)
+
+    def deviation_of(self, tick: Tick, t: float, a: Array) -> Array:
+        """Return the deviation of the rows of a tick under the true accelerations of a plant, shape (m,).
+
+        Args:
+            tick: the tick.
+            t: its time [s].
+            a: accelerations, shape (nv,).
+
+        Raises:
+            NotFiniteError: if it overflows.
+        """
+        if tick.error is not None and tick.deviation is NOTHING:
+            raise tick.error
+        found = tick.deviation(a) if callable(tick.deviation) else tick.deviation
+        if not all_finite(found):
+            raise NotFiniteError(f"at t = {t:g}: the deviation is not finite, {found.tolist()}")
+        return found
+
+    def failure(self, tick: Tick, t: float) -> EruginError | None:
+        """Return the error of a tick whose output cannot be applied; None if it can.
+
+        Args:
+            tick: the tick.
+            t: its time [s].
+        """
+        if tick.error is not None:
+            return tick.error
+        if tick.check is not None:
+            return tick.check()
+        status, message = tick.status, ""
+        if status.is_safe:
+            status = tick_status(all_finite(tick.output), tick.relative_pivots, self.tolerance)
+            if status is Status.OK:
+                return None
+        else:
+            message = tick.message
+        if not message and status is Status.SINGULAR:
+            message = f"{describe_dependent_row(self.rows, tick.relative_pivots)} {self.rank_loss_message}"
+        return ERRORS.get(status, NotConvergedError)(f"at t = {t:g}: {message or status.sentence}")
+
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Return the status at one state, from residuals, and its message; OK and "" if nothing is wrong or known.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return Status.OK, ""
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Process one sample of the motion, before ``control`` is called for it: the tick of a digital controller.
+
+        Only this method changes the :attr:`memory`. ``control`` may then be called any number of times, at that state
+        and at the stages that an integrator tries between it and the next sample, and changes nothing. A simulation
+        calls it once per sample, in the order of time. Each thread needs a separate law: ``copy.deepcopy(law)``.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        if self.memory is not None:
+            self.memory = memory_after(self.evaluate(*self.arguments(t, q, v, p), self.memory))
+
+    def reset(self) -> None:
+        """Reset the memory before a new run."""
+        self.memory = self.initial_memory
+
+    @classmethod
+    def unsupported_reason(cls, robot: Robot) -> str:
+        """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
+
+        Args:
+            robot: the model.
+        """
+        missing = sorted(trait.value for trait in traits(robot) - cls.supports)
+        return f"the robot has {', '.join(missing)}, which this law does not support" if missing else ""
+
+    @classmethod
+    def check_supported(cls, robot: Robot) -> None:
+        """Raise ModelError with the :meth:`unsupported_reason` if there is one.
+
+        Args:
+            robot: the model.
+        """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"{cls.__name__} requires a Robot as its model, got {type(robot).__name__}")
+        if reason := cls.unsupported_reason(robot):
+            raise ModelError(f"{cls.__name__} cannot drive {robot.name}: {reason}")
+
+    def arguments(self, t: float, q: ArrayLike, v: ArrayLike, p: Values) -> tuple[float, Array, Array, Array]:
+        """Check the arguments of ``control`` and return t, q, v and the whole vector p.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            ParameterError: for an unknown or missing parameter.
+        """
+        nq, nv = self._sizes
+        numbers = self._nominal if p is None else self.parameters.values(p)
+        finite = not self.accepts_any_number
+        return finite_time("t", t), vector("q", q, nq, finite=finite), vector("v", v, nv, finite=finite), numbers
+
+    @functools.cached_property
+    def _regular(self) -> RegularTick | None:
+        """The output where nothing need be explained; None for a law that must be checked at every state."""
+        law = self.law
+        if law is None:
+            return None
+        robot = self.robot
+        inputs = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
+        regular = is_regular(robot, law.output, law.relative_pivots, law.tolerance)
+        return RegularTick(Kernel("regular_tick", inputs, {"output": law.output, "regular": regular}), self._nominal)
+
+    @functools.cached_property
+    def _sizes(self) -> tuple[int, int]:
+        return self.robot.coordinates.nq, self.robot.coordinates.nv
+
+    @functools.cached_property
+    def _nominal(self) -> Array:
+        return self.parameters.values()
+
+
 class SymbolicController(Controller):
     """A controller without memory, given by expressions; a simulation with it runs as one compiled kernel."""
 
@@ -366,79 +501,24 @@ class SymbolicController(Controller):
         """The law as expressions."""
         return self._law
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Return the output at one tick.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the expressions.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            SingularProgramError: if rows of the law are dependent at this state; the message names them and quantifies
-                it.
-            NotFiniteError: if the output is not finite although the rows are independent.
+            p: parameters, the whole vector.
+            memory: none.
         """
-        numbers = None if p is None else self.parameters.values(p)
-        if (output := self._regular(t, q, v, numbers)) is not None:
-            return output
-        arguments = self.arguments(t, q, v, numbers)
-        if (output := self._regular(*arguments)) is not None:
-            return output
-        output, pivots = map(np.atleast_1d, self._tick(*arguments))
-        status = tick_status(all_finite(output), pivots, self.tolerance)
-        if status is Status.SINGULAR:
-            raise SingularProgramError(
-                f"at t = {float(t):g}: {describe_dependent_row(self.rows, pivots)} {status.sentence}"
-            )
-        if status is not Status.OK:
-            raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
-        return output
-
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return output and pivots; singular rows are reported by the pivots and raise nothing."""
-        output, pivots, relative, active = map(np.atleast_1d, self._observed(*self.arguments(t, q, v, p)))
-        return Observation(output, pivots, relative, active)
-
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
-        """Return the deviation of the law's rows, shape (m,); raises NotFiniteError if it overflows."""
-        numbers = vector("a", a, self.robot.coordinates.nv)
-        found = np.atleast_1d(self._deviation(*self.arguments(t, q, v, p), numbers)[0])
-        if not all_finite(found):
-            raise NotFiniteError(f"at t = {float(t):g}: the deviation is not finite, {found.tolist()}")
-        return found
+        output, pivots, relative, active = map(np.atleast_1d, self._observed(t, q, v, p))
+        return Tick(
+            output, pivots, relative, active, deviation=lambda a: np.atleast_1d(self._deviation(t, q, v, p, a)[0])
+        )
 
     @functools.cached_property
     def _law(self) -> Law:
         return self.build_law()
-
-    @functools.cached_property
-    def _regular(self) -> RegularTick:
-        law = self._law
-        outputs = {
-            "output": law.output,
-            "regular": is_regular(self.robot, law.output, law.relative_pivots, law.tolerance),
-        }
-        return RegularTick(Kernel("regular_tick", self._symbols, outputs), self.parameters.values())
-
-    @functools.cached_property
-    def _tick(self) -> Kernel:
-        law = self._law
-        outputs = {"output": law.output, "pivots": law.relative_pivots}
-        return Kernel("law_tick", self._symbols, outputs)
 
     @functools.cached_property
     def _observed(self) -> Kernel:

@@ -149,11 +149,11 @@ class PythonLoop(ClosedLoop):
                 # Of the plant's acceleration, which may differ from the model's.
                 a = self._rate(t, x, values["output"], plant)[0][nq:]
                 if np.isfinite(a).all():
-                    values["deviation"] = self.controller.deviation(t, x[:nq], x[nq:], a, own)
+                    values["deviation"] = self.controller.deviation_of(observed, t, a)
             for key in ("deviation", "pivots", "relative_pivots", "active"):
                 if values[key].shape != (self.sizes[key],):
                     raise ModelError(
-                        f"{type(self.controller).__name__}.observe must return {key} of shape ({self.sizes[key]},), "
+                        f"{type(self.controller).__name__}.evaluate must return {key} of shape ({self.sizes[key]},), "
                         f"one value per row, got shape {values[key].shape}"
                     )
             return values
@@ -164,7 +164,8 @@ class PythonLoop(ClosedLoop):
         numbers = np.asarray(output, dtype=np.float64)
         if numbers.shape != (self._nu,):
             raise ModelError(
-                f"{type(self.controller).__name__}.control must return shape ({self._nu},), got shape {numbers.shape}"
+                f"{type(self.controller).__name__}.evaluate must return an output of shape ({self._nu},), "
+                f"got shape {numbers.shape}"
             )
         return numbers
 

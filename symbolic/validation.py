@@ -120,10 +120,11 @@ def format_value(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
-def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
-    """Return a copy of ``value`` as a finite vector of shape (length,); raise ShapeError with the offending numbers.
+def vector(name: str, value: ArrayLike, length: int, *, finite: bool = True) -> NDArray[np.float64]:
+    """Return a copy of ``value`` as a vector of shape (length,); raise ShapeError with the offending numbers.
 
-    If they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
+    If ``finite`` is true and they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a
+    NotFiniteError.
     """
     # The usual argument first, without a call or a text for it: control ticks pass through here.
     if type(value) is np.ndarray and value.dtype is _DOUBLE:
@@ -132,7 +133,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
         array = reals(name, value, f"numbers of shape ({length},)")
     if array.shape != (length,):
         raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
-    if not all_finite(array):
+    if finite and not all_finite(array):
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise NotFiniteInputError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
     return array

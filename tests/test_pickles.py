@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Constraint, EruginField, Perturbation, circle, holonomic, implicit
 from erugin.constraints.curves import Curve
-from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import franka_panda
 from erugin.scenarios import Scenario, Setup
@@ -322,8 +322,8 @@ def test_functions_of_users() -> None:
         def __init__(self, robot: Robot) -> None:
             self.robot = robot
 
-        def control(self, t: float, q: object, v: object, p: object = None) -> Array:
-            return np.zeros(2)
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.zeros(2))
 
     with pytest.raises(ModelError, match=r"'test_functions_of_users.<locals>.Local' .* move it to the top level"):
         pickle.dumps(Local(two_link_arm()))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydrake.systems.framework import BasicVector as Vector
 from pydrake.systems.framework import LeafSystem
 
-from ...controllers.controller import Controller, Observation
+from ...controllers.controller import Controller, Tick
 from ...controllers.status import Status, tick_status
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
@@ -208,7 +208,7 @@ class ControllerSystem(LeafSystem):
             status.SetFromVector(np.array([float(_checked_output(law.observe(t, q, v, p), law))]))
 
 
-def _checked_output(observed: Observation, controller: Controller) -> Status:
+def _checked_output(observed: Tick, controller: Controller) -> Status:
     if observed.status is not Status.OK:
         return observed.status
     return tick_status(all_finite(observed.output), observed.relative_pivots, controller.tolerance)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...controllers.controller import Controller, Observation
+from ...controllers.controller import NOTHING, Controller, Tick, memory_after
 from ...controllers.traits import Trait
 from ...robots.robot import Robot
 from ...simulation.initial_conditions import InitialConditions
@@ -35,13 +35,13 @@ class ActionMemory:
     Attributes:
         action: action that is added.
         count: number of samples so far, from −1.
-        held: observation of the law at the start of the period, if its output is held.
+        held: tick of the law at the start of the period, if its output is held.
         inner: memory of the law.
     """
 
     action: Array
     count: int
-    held: Observation | None
+    held: Tick | None
     inner: object | None
 
 
@@ -75,21 +75,26 @@ class ActionController(Controller):
         self.applies_force = forces
         self.action = np.zeros(robot.v.numel() if forces else robot.u.numel())
         self._count = -1
-        self._held: Observation | None = None
+        self._held: Tick | None = None
 
     @property
     def memory(self) -> object | None:
         """The action and the memory of the law; as with any memory, no step may cross a sample."""
-        inner = None if self._law is None else self._law.memory
-        return ActionMemory(self.action.copy(), self._count, self._held, inner)
+        return ActionMemory(self.action.copy(), self._count, self._held, self._inner)
 
     @memory.setter
     def memory(self, value: object | None) -> None:
         if not isinstance(value, ActionMemory):
             raise ModelError(f"memory must be a value that this controller's memory had before, got {value!r}")
         self.action, self._count, self._held = value.action.copy(), value.count, value.held
-        if self._law is not None:
-            self._law.memory = value.inner
+        self._inner = value.inner
+
+    @property
+    def initial_memory(self) -> ActionMemory:
+        """No action and no sample yet."""
+        return ActionMemory(
+            np.zeros(len(self.action)), -1, None, None if self._law is None else self._law.initial_memory
+        )
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -106,51 +111,39 @@ class ActionController(Controller):
         """Tolerance of the law's relative pivots."""
         return 0.0 if self._law is None else self._law.tolerance
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Return the sum of the law's output, evaluated or held, and the action.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters of the law, by name or as a vector.
+            p: parameters of the law, the whole vector.
+            memory: the action, the held output and the memory of the law.
         """
-        if self._law is None:
-            return self.action.copy()
-        if self._held is not None:
-            return np.asarray(self._held.output + self.action, dtype=np.float64)
-        return np.asarray(self._law.control(t, q, v, p) + self.action, dtype=np.float64)
+        assert isinstance(memory, ActionMemory)
 
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the output and the law's pivots."""
-        if self._law is None:
-            nothing = np.zeros(0)
-            return Observation(self.action.copy(), nothing, nothing, nothing)
-        if self._held is not None:
-            # The law is not evaluated, but an invalid state must end the run all the same.
-            self.arguments(t, q, v, p)
-        observation = self._held or self._law.observe(t, q, v, p)
-        return replace(observation, output=observation.output + self.action)
+        def after() -> ActionMemory:
+            return self._after(t, q, v, p, memory)
 
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return the deviation of the law."""
-        return np.zeros(0) if self._law is None else self._law.deviation(t, q, v, a, p)
+        law = self._law
+        if law is None:
+            return Tick(memory.action.copy(), memory=after)
+        tick = law.evaluate(t, q, v, p, memory.inner)
+        if memory.held is not None:
+            tick = replace(memory.held, deviation=tick.deviation)
+        return replace(tick, output=tick.output + memory.action, memory=after)
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Advance the memory of the law; at the start of a period evaluate its output, if it is held.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters of the law, by name or as a vector.
-        """
-        self._count += 1
-        if self._law is None:
-            return
-        self._law.advance(t, q, v, p)
-        if self._every and self._count % self._every == 0:
-            self._held = self._law.observe(t, q, v, p)
+    def _after(self, t: float, q: Array, v: Array, p: Array, memory: ActionMemory) -> ActionMemory:
+        """Return the memory after a sample; at the start of a period the law's output is held, if it is to be."""
+        law, count, held, inner = self._law, memory.count + 1, memory.held, memory.inner
+        if law is not None and inner is not None:
+            inner = memory_after(law.evaluate(t, q, v, p, inner))
+        if law is not None and self._every and count % self._every == 0:
+            tick = law.evaluate(t, q, v, p, inner)
+            error = tick.error if tick.status.is_safe else law.failure(tick, t)
+            held = replace(tick, explanation=tick.message, deviation=NOTHING, memory=None, error=error, check=None)
+        return ActionMemory(memory.action, count, held, inner)
 
     def begin_period(self) -> None:
         """Make the next sample the first of a period."""
@@ -158,10 +151,9 @@ class ActionController(Controller):
 
     def reset(self) -> None:
         """Forget the past, for a new episode."""
-        self._count, self._held = -1, None
-        self.action[:] = 0.0
         if self._law is not None:
             self._law.reset()
+        super().reset()
 
 
 LaneSnapshot = tuple[Array, float, int, object]

@@ -17,9 +17,10 @@ from ...symbolic.parameters import Parameters, Range
 from ...symbolic.sampling import sample_values
 from ...symbolic.validation import positive
 from ..bounded.quadratic_program import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
-from ..controller import Controller, Observation
+from ..controller import Controller, Tick
 from ..status import Status
-from ..wrappers.wrapper import Wrapper
+from ..wrappers.signal_wrapper import replace_output
+from ..wrappers.wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside
 from .barrier_function import BarrierFunction
 from .pd_gains import RATE
 
@@ -238,6 +239,8 @@ class CbfFilter(Wrapper[None]):
         barriers: the barriers, m of them.
     """
 
+    remembers = False
+
     def __init__(
         self,
         controller: Controller,
@@ -289,56 +292,28 @@ class CbfFilter(Wrapper[None]):
         self._swirls = any(barrier.swirl is not None for barrier in self.barriers)
         self.reset()
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Let the nominal law process the sample."""
-        self.recall()
-        time, x, w, numbers = self.arguments(t, q, v, p)
-        try:
-            self.inner.advance(time, x, w, self._nominals(numbers))
-        finally:
-            self.remember(None)
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the filtered output.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Filter the output of the nominal law; the status is LIMITED if a barrier cannot be satisfied.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            NotFiniteError: if a barrier or the nominal output is not finite.
-            NotConvergedError: if the solver fails.
-            EruginError: if the nominal law raises it.
+            p: parameters, the whole vector.
+            memory: memory of the nominal law.
         """
-        arguments = self.arguments(t, q, v, p)
-        self.recall()
-        nominal = self.inner.control(*arguments[:3], self._nominals(arguments[3]))
-        return self._filter(arguments, nominal).output
+        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        tick = evaluate_inside(self.inner, t, q, v, inner_p, parts.inner)
 
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the filtered output and the nominal law's observation; LIMITED if a barrier cannot be satisfied."""
-        arguments = self.arguments(t, q, v, p)
-        self.recall()
-        observation = self.inner.observe(*arguments[:3], self._nominals(arguments[3]))
-        if not np.isfinite(observation.output).all():
-            return observation
-        found = self._filter(arguments, observation.output)
-        if not found.message:
-            return replace(observation, output=found.output)
-        status = observation.status if observation.status is Status.HELD else Status.LIMITED
-        message = " ".join(filter(None, (found.message, observation.message)))
-        return replace(observation, output=found.output, status=status, message=message)
+        def after() -> WrapperMemory[None]:
+            return WrapperMemory(None, *memory_inside(self.inner, t, q, v, inner_p, parts.inner))
 
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return the deviation of the nominal law."""
-        return super().deviation(t, q, v, a, self._nominals(self.arguments(t, q, v, p)[3]))
-
-    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Return status and message of the nominal law."""
-        return super().diagnose(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
+        error = parts.error or tick.error
+        if error is None and np.isfinite(tick.output).all():
+            filtered = self._filter((t, q, v, p), tick.output)
+            tick = replace_output(tick, filtered.output, filtered.message)
+        deviation = self.true_deviation(t, q, v, inner_p, parts.inner)
+        return replace(tick, deviation=deviation, memory=None if memory is None else after, error=error)
 
     def values(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """Return h of each barrier, shape (m,).
@@ -350,9 +325,6 @@ class CbfFilter(Wrapper[None]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         return np.atleast_1d(self._kernel(*self.arguments(t, q, v, p))[4])
-
-    def _nominals(self, p: Array) -> Array:
-        return p[: len(self.inner.parameters)]
 
     def _filter(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _FilteredOutput:
         m, n = len(self.barriers), self.size

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.errors import NotFiniteError, SingularProgramError
+from ...symbolic.errors import EruginError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
-from ...symbolic.validation import positive, vector
-from ..controller import Controller, Observation
+from ...symbolic.validation import positive
+from ..controller import Controller, Tick
 from ..traits import Trait
 from .differential_drive import Axle, PlanarMotion, require_motion, two_wheel_unsupported_reason
 
@@ -108,76 +107,56 @@ class DynamicFeedbackLinearization(Controller):
         """Names of the components of e."""
         return ("x", "y")
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the torques at one tick, with ξ extrapolated from the last sample.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return the torques, with ξ extrapolated from the last sample.
 
         Args:
             t: time [s].
-            q: coordinates, shape (5,).
+            q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            SingularProgramError: if the robot is slower than ``slowest``.
-            NotFiniteError: if a torque is not finite.
+            p: parameters, the whole vector.
+            memory: state of the compensator at the last sample.
         """
-        arguments = self.arguments(t, q, v, p)
-        memory = self._compensator_state()
-        push = self._start(arguments) if math.isnan(memory.t) else memory.push + (arguments[0] - memory.t) * memory.rate
-        torques, speed, _ = self._tick(*arguments, push)
+        assert isinstance(memory, CompensatorState)
+        push = self._start(t, q, v, p) if math.isnan(memory.t) else memory.push + (t - memory.t) * memory.rate
+        torques, speed, error = self._tick(t, q, v, p, push)
+        failure: EruginError | None = None
         if abs(float(speed)) < self.slowest:
-            raise SingularProgramError(
-                f"at t = {arguments[0]:g}: the axle moves at {float(speed):.3g} m/s. Dynamic feedback linearisation "
+            failure = SingularProgramError(
+                f"at t = {t:g}: the axle moves at {float(speed):.3g} m/s. Dynamic feedback linearisation "
                 f"divides by that speed and requires at least {self.slowest:g} m/s: start with a moving robot, and "
                 "plan a motion that neither stops nor reverses"
             )
-        if not np.isfinite(torques).all():
-            raise NotFiniteError(
-                f"at t = {arguments[0]:g}: a torque is not finite: the motion may not be three times differentiable "
-                "here"
+        elif not np.isfinite(torques).all():
+            failure = NotFiniteError(
+                f"at t = {t:g}: a torque is not finite: the motion may not be three times differentiable here"
             )
-        return torques
+        return Tick(
+            torques,
+            np.ones(2),
+            np.ones(2),
+            deviation=error,
+            memory=lambda: self._after(t, q, v, p, memory),
+            error=failure,
+        )
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the torques; the rows are independent above the slowest speed."""
-        return Observation(self.control(t, q, v, p), np.ones(2), np.ones(2), np.zeros(0))
+    @property
+    def initial_memory(self) -> CompensatorState:
+        """No sample yet."""
+        return CompensatorState()
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return e = r − x, shape (2,) [m]."""
-        vector("a", a, self.robot.coordinates.nv)
-        return self._tick(*self.arguments(t, q, v, p), 0.0)[2]
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+    def _after(self, t: float, q: Array, v: Array, p: Array, memory: CompensatorState) -> CompensatorState:
         """Integrate ξ over the interval that ends with this sample."""
-        arguments, memory = self.arguments(t, q, v, p), self._compensator_state()
-        still, slope, _ = map(float, self._extend(*arguments))
+        still, slope, _ = map(float, self._extend(t, q, v, p))
         if math.isnan(memory.t):
-            push = self._start(arguments)
+            push = self._start(t, q, v, p)
         else:
-            half = (arguments[0] - memory.t) / 2
+            half = (t - memory.t) / 2
             push = (memory.push + half * (memory.rate + still)) / (1.0 - half * slope)
         rate = still + slope * push
         if not math.isfinite(rate):
-            raise NotFiniteError(f"at t = {arguments[0]:g}: the planned motion is not three times differentiable here")
-        self.memory = CompensatorState(arguments[0], push, rate)
+            raise NotFiniteError(f"at t = {t:g}: the planned motion is not three times differentiable here")
+        return CompensatorState(t, push, rate)
 
-    def reset(self) -> None:
-        """Reset ξ."""
-        self.memory = CompensatorState()
-
-    def _start(self, arguments: tuple[float, Array, Array, Array]) -> float:
-        return float(self._extend(*arguments)[2])
-
-    def _compensator_state(self) -> CompensatorState:
-        assert isinstance(self.memory, CompensatorState)
-        return self.memory
+    def _start(self, t: float, q: Array, v: Array, p: Array) -> float:
+        return float(self._extend(t, q, v, p)[2])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import NotConvergedError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
-from ...symbolic.validation import positive, vector
-from ..controller import Controller, Observation
+from ...symbolic.validation import positive
+from ..controller import Controller, Tick
 from ..traits import Trait
 from .differential_drive import Axle, PlanarMotion, require_motion, two_wheel_unsupported_reason
 
@@ -119,59 +118,30 @@ class PurePursuit(Controller):
         """Name of the offset of the goal to the left."""
         return ("goal to the left",)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the torques at one tick.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Steer towards the goal, which only moves ahead of that of the last sample.
 
         Args:
             t: time [s].
-            q: coordinates, shape (5,).
+            q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            NotConvergedError: if the path does not leave the circle of the look-ahead distance.
-            NotFiniteError: if the path is undefined at the goal.
+            p: parameters, the whole vector.
+            memory: parameter of the path at the goal of the last sample; NaN before the first.
         """
-        arguments = self.arguments(t, q, v, p)
-        torques = self._tick(arguments[0], self._goal(*arguments), *arguments[1:])[0]
+        assert isinstance(memory, float)
+        goal = self._goal(t, q, v, p, memory)
+        torques, left = self._tick(t, goal, q, v, p)
         if not np.isfinite(torques).all():
-            raise NotFiniteError(
-                f"at t = {arguments[0]:g}: a torque is not finite: the path may be undefined at the goal"
-            )
-        return torques
+            raise NotFiniteError(f"at t = {t:g}: a torque is not finite: the path may be undefined at the goal")
+        return Tick(torques, np.ones(1), np.ones(1), deviation=np.atleast_1d(left), memory=goal)
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the torques at one tick."""
-        return Observation(self.control(t, q, v, p), np.ones(1), np.ones(1), np.zeros(0))
+    @property
+    def initial_memory(self) -> float:
+        """No goal yet."""
+        return math.nan
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return η, shape (1,) [m]."""
-        arguments = self.arguments(t, q, v, p)
-        vector("a", a, self.robot.coordinates.nv)
-        return np.atleast_1d(self._tick(arguments[0], self._goal(*arguments), *arguments[1:])[1])
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Advance the goal."""
-        self.memory = self._goal(*self.arguments(t, q, v, p))
-
-    def reset(self) -> None:
-        """Reset the goal."""
-        self.memory = math.nan
-
-    def _goal(self, t: float, q: Array, v: Array, p: Array) -> float:
+    def _goal(self, t: float, q: Array, v: Array, p: Array, last: float) -> float:
         """Return the first point of the path on the circle, from that of the last sample on."""
-        last = self.memory
-        assert isinstance(last, float)
         s = t if math.isnan(last) else last
         here = self._path_point(t, s, q, v, p)
         if here.beyond >= 0.0:

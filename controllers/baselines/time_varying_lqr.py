@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
-from ...symbolic.validation import reals, vector
-from ..controller import Controller, Observation
+from ...symbolic.errors import ModelError, NotConvergedError
+from ...symbolic.validation import reals
+from ..controller import Controller, Tick
 from ..linearization.equilibrium import NoEquilibriumError, equilibrium
 from ..linearization.linearizer import LinearizedMotion, Linearizer
 from ..linearization.nominal_motion import NominalMotion
-from ..status import Status
 from ..traits import Trait
 from .lqr import BrysonWeights, require_within_effort, solve_lqr, wrapping_angles
 
@@ -134,48 +133,23 @@ class TimeVaryingLqr(Controller):
         xi[self._turning] = np.arctan2(np.sin(xi[self._turning]), np.cos(xi[self._turning]))
         return xi
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return u, shape (nu,).
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return u = u_d − K(t) ξ, with all rows independent.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
-            NotFiniteError: if the output is not finite.
+            p: parameters, the whole vector.
+            memory: none.
         """
-        time, place, rates, _ = self.arguments(t, q, v, p)
-        within = min(max(time, float(self.motion.t[0])), float(self.motion.t[-1]))
+        within = min(max(t, float(self.motion.t[0])), float(self.motion.t[-1]))
         gain = np.asarray(self._gain(within), dtype=np.float64).reshape(self.gain.shape[1:])
-        q_d, v_d, u_d = self.motion.at(time)
-        if time > self.motion.t[-1]:
+        q_d, v_d, u_d = self.motion.at(t)
+        if t > self.motion.t[-1]:
             u_d = self._after
-        u = u_d - gain @ self._difference(place - q_d, rates - v_d)
-        if not np.isfinite(u).all():
-            raise NotFiniteError(f"at t = {time:g}: {Status.NOT_FINITE.sentence}")
-        return u
-
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the output, with all rows independent."""
-        ones = np.ones(len(self.rows))
-        return Observation(self.control(t, q, v, p), ones, ones, np.zeros(0))
-
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return ξ, shape (n,)."""
-        vector("a", a, self.robot.coordinates.nv)
-        return self.error(*self.arguments(t, q, v, p)[:3])
+        error, ones = self._difference(q - q_d, v - v_d), np.ones(len(self.rows))
+        return Tick(u_d - gain @ error, ones, ones, deviation=error)
 
     def _final(
         self, linearizer: Linearizer, p: Mapping[str, float] | ArrayLike | None, weights: tuple[Array, Array]

@@ -36,7 +36,6 @@ class BoundedOutcome:
         short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         failed: level at which the solver failed, and its message; empty if it did not fail.
         found: solution that the next tick may start from; None if no quadratic programme was needed.
-        message: what happened and what to try; empty unless requested.
     """
 
     input: Array
@@ -46,7 +45,6 @@ class BoundedOutcome:
     short: Array
     failed: str = ""
     found: LexicographicSolution | None = None
-    message: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,23 +246,21 @@ class BoundedInputs:
             return samples.last.outcome
         return self._decide(t, q, v, p, samples.anchor(t))
 
-    def decide_with_message(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
-        """Return the same as :meth:`decide`, with a message on what was missed, by how much, and what to try.
+    def message(self, outcome: BoundedOutcome, t: float, q: Array, v: Array, p: Array) -> str:
+        """Return what was missed at a tick, by how much, and what to try.
 
         Args:
-            memory: memory of the samples so far.
+            outcome: decision of the tick.
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters, whole vector.
         """
-        outcome = self.decide(memory, t, q, v, p)
-        parts = [outcome.status.sentence]
-        if outcome.status is not Status.OK:
-            holding = self.holding(t, q, p)
-            limits = describe_limits(self.program, self.limits, self._problem.rows, outcome)
-            parts = [limits, "" if holding.possible else holding.message, *parts]
-        return replace(outcome, message=" ".join(filter(None, parts)))
+        if outcome.status is Status.OK:
+            return outcome.status.sentence
+        holding = self.holding(t, q, p)
+        limits = describe_limits(self.program, self.limits, self._problem.rows, outcome)
+        return " ".join(filter(None, (limits, "" if holding.possible else holding.message, outcome.status.sentence)))
 
     def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
         """Check if the inputs can hold the robot at rest.

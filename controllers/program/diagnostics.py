@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +12,6 @@ from ...constraints.solvability import REMAINDER, row_remainders
 from ...constraints.solvability import SINGULAR_VALUE_TOLERANCE as SAME
 from ...robots.constrained_factor import SMALLEST_PIVOT
 from ...robots.natural_constraints import dependent_rows
-from ...symbolic.errors import (
-    ContradictoryProgramError,
-    EruginError,
-    NotConvergedError,
-    NotFiniteError,
-    SingularProgramError,
-)
 from ...symbolic.linear_algebra import PIVOT_TOLERANCE
 from ..multipliers.method import ACCURATE, ROUNDING, MultiplierMethod
 from ..status import Status, describe_contradictions, describe_dependent_row, describe_missed_rows, tick_status
@@ -27,13 +19,6 @@ from .program import Program
 from .solution import ProgramData
 
 Array = NDArray[np.float64]
-
-ERRORS: Mapping[Status, type[EruginError]] = {
-    Status.SINGULAR: SingularProgramError,
-    Status.CONTRADICTORY: ContradictoryProgramError,
-    Status.NOT_FINITE: NotFiniteError,
-    Status.NOT_CONVERGED: NotConvergedError,
-}
 
 REALISED = (
     "The force realises the program. Multipliers of rows that depend on each other are not unique; those of least norm "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -15,13 +14,13 @@ from ...constraints.relations.expression import holonomic, nonholonomic
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import vector
-from ..controller import Controller, Observation
+from ...symbolic.validation import read_only_copy, vector
+from ..controller import ERRORS, Controller, Tick
 from ..multipliers.method_selection import default_method
 from ..realization import IdealRealization
 from ..status import Status
 from ..traits import Trait
-from .diagnostics import ERRORS, ProgramDiagnostics
+from .diagnostics import ProgramDiagnostics
 from .program import Program
 from .program_controller import ProgramController
 
@@ -230,76 +229,49 @@ class ModelTracking(Controller):
         nq = self.robot.coordinates.nq
         return self._planned_state().x[:nq], self._planned_state().x[nq:]
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the inputs at one tick.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Track the planned outputs at this time.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
-            SingularProgramError: if rows of the reference model or of the outputs depend on each other.
-            NotFiniteError: if an output is not finite.
+            p: parameters, the whole vector.
+            memory: state of the reference model at the last sample.
         """
-        arguments = self.arguments(t, q, v, p)
-        return self.tracking.control(*arguments[:3], self._numbers(arguments))
+        assert isinstance(memory, PlannedState)
+        tick = self.tracking.evaluate(t, q, v, self._numbers(t, p, memory), None)
+        return replace(tick, memory=lambda: self._after(t, p, memory))
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the inputs and the pivots of the outputs' rows."""
-        arguments = self.arguments(t, q, v, p)
-        return self.tracking.observe(*arguments[:3], self._numbers(arguments))
+    @property
+    def initial_memory(self) -> PlannedState:
+        """The start of the reference model."""
+        return PlannedState(math.nan, read_only_copy(np.concatenate(self.reference.start)))
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return e, shape (m,)."""
-        arguments = self.arguments(t, q, v, p)
-        return self.tracking.deviation(*arguments[:3], a, self._numbers(arguments))
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+    def _after(self, t: float, p: Array, memory: PlannedState) -> PlannedState:
         """Integrate the reference model over the interval that ends with this sample."""
-        arguments = self.arguments(t, q, v, p)
-        x = self._now(arguments).copy()
-        x.setflags(write=False)
-        self.memory = PlannedState(arguments[0], x)
-
-    def reset(self) -> None:
-        """Reset the reference model to its start."""
-        x = np.concatenate(self.reference.start)
-        x.setflags(write=False)
-        self.memory = PlannedState(math.nan, x)
+        return PlannedState(t, read_only_copy(self._now(t, p, memory)))
 
     def _planned_state(self) -> PlannedState:
         assert isinstance(self.memory, PlannedState)
         return self.memory
 
-    def _now(self, arguments: tuple[float, Array, Array, Array]) -> Array:
+    def _now(self, t: float, p: Array, memory: PlannedState) -> Array:
         """Return the state of the reference model at a time, stored because stages of a step request it twice."""
-        memory, t, p = self._planned_state(), arguments[0], arguments[3][self._of_program]
+        own = p[self._of_program]
         if math.isnan(memory.t) or t == memory.t:
             return memory.x
-        key = (memory, t, p.tobytes())
+        key = (memory, t, own.tobytes())
         found = self._found
         if found is None or found[0] != key:
-            found = self._found = key, self.reference.after(memory.t, memory.x, t - memory.t, p)
+            found = self._found = key, self.reference.after(memory.t, memory.x, t - memory.t, own)
         return found[1]
 
-    def _numbers(self, arguments: tuple[float, Array, Array, Array]) -> Array:
+    def _numbers(self, t: float, p: Array, memory: PlannedState) -> Array:
         """Return the parameters of the tracking program: those given, and the planned outputs at this time."""
-        t, p = arguments[0], arguments[3]
         numbers = np.zeros(self._count)
         numbers[self._inner] = p[self._outer]
-        x, own = self._now(arguments), p[self._of_program]
+        x, own = self._now(t, p, memory), p[self._of_program]
         planned = np.atleast_1d(self._plan(t, x, own)[0])
         if not np.isfinite(planned).all():
             self.reference.rate(t, x, own)  # raises with the reason

@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.manifold.branch_acceleration import BranchModels
-from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
-from ...symbolic.validation import all_finite, positive, vector
+from ...symbolic.errors import EruginError, ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.validation import all_finite, positive
 from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
 from ..bounded.control_limits import ControlLimits
 from ..bounded.problem import BoundedRealization
 from ..bounded.quadratic_program import QpSolver
 from ..bounded.static_holding import StaticHolding
-from ..controller import Controller, Law, Observation, RegularTick
+from ..controller import ERRORS, Controller, Law, RegularTick, Tick
 from ..multipliers.method import MultiplierMethod
 from ..multipliers.method_selection import default_method
 from ..realization import ActuatedRealization, IdealRealization, Realization
 from ..status import Status
 from ..traits import Trait
-from .diagnostics import ERRORS, NEARLY_DEPENDENT, ProgramDiagnostics
+from .diagnostics import NEARLY_DEPENDENT, ProgramDiagnostics
 from .kernels import ProgramKernels
 from .newton_continuation import NewtonContinuation
 from .program import Program
@@ -158,17 +158,16 @@ class ProgramController(Controller):
         """State matrices of the perturbation equations, by name of the constraint."""
         return self.program.linearizations
 
+    @property
+    def initial_memory(self) -> object | None:
+        """No samples yet, for bounded inputs; None for other realisations."""
+        return None if self._bounded is None else BoundedMemory()
+
     def reset(self) -> None:
         """Reset the branch of accelerations, for rows nonlinear in them, and the last samples when bounded."""
         if self._branch is not None:
             self._branch.reset()
-        self.memory = None if self._bounded is None else BoundedMemory()
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Process a sample: rate limits and a failing solver refer to its input until the next sample."""
-        if self._bounded is not None:
-            bounded, known = self._bounded_at(self.arguments(t, q, v, p))
-            self.memory = bounded.advanced(self.memory, *known)
+        super().reset()
 
     def holding(self, t: float, q: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> StaticHolding:
         """Check if the limits of a bounded realisation allow rest at q, and which inputs are too weak.
@@ -186,87 +185,76 @@ class ProgramController(Controller):
         time, place, _, numbers = self.arguments(t, q, np.zeros(self.robot.coordinates.nv), p)
         return self._bounded.holding(time, place, numbers)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the input u, shape (nu,), or the force R, shape (nv,), when ideal.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the law; a solver of bounded inputs and a search for accelerations are called if there are any.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
+            p: parameters, the whole vector.
+            memory: the last samples, for bounded inputs.
 
         Raises:
-            ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state; the message names them and quantifies it. Also
-                at a singular position of the mechanism where velocities do not determine the branch of its motion.
-            ContradictoryProgramError: if a method that supports dependent rows finds that they contradict each other.
-            NotFiniteError: if the output is not finite although the rows are independent.
+            SingularProgramError: at a singular position of the mechanism where velocities do not determine the branch
+                of its motion.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
-        numbers = None if p is None else self.parameters.values(p)
-        regular = self._regular
-        if regular is not None and (output := regular(t, q, v, numbers)) is not None:
-            return output
-        known = self.arguments(t, q, v, numbers)
-        if regular is not None and (output := regular(*known)) is not None:
-            return output
+        known = t, q, v, p
         if self._bounded is not None:
-            bounded, known = self._bounded_at(known)
-            return bounded.decide(self.memory, *known).input.copy()
+            return self._bounded_tick(self._bounded, known, memory)
         arguments, failure = self._with_acceleration(known)
-        output, pivots, *counts = map(np.atleast_1d, self._kernels.tick(*arguments))
+        output, relative, pivots, active, *counts = map(np.atleast_1d, self._kernels.observed(*arguments))
         if counts and (branch := self._on_branch(known, counts[0][0])) is not None:
-            return branch[0].control(*branch[1])
-        status = self._diagnostics.status(all_finite(output), pivots, failure)
-        if status is not Status.OK:
-            message = self._diagnostics.message(status, pivots, failure, self._misses(arguments))
-            raise ERRORS[status](f"at t = {float(t):g}: {message}")
-        if (
-            min(pivots.tolist(), default=1.0) < NEARLY_DEPENDENT
+            tick = branch[0].evaluate(*branch[1], memory)
+            return dataclasses.replace(tick, deviation=functools.partial(self._deviation_at, known))
+        doubtful = (
+            min(relative.tolist(), default=1.0) < NEARLY_DEPENDENT
             or (counts and counts[0][1] > 0.0)
             # Pivots of an iteration only show that its last step was small.
             or self.method.iterates
-        ):
-            status, message = self.diagnose(*known)
+        )
+
+        def check() -> EruginError | None:
+            status = self._diagnostics.status(all_finite(output), relative, failure)
             if status is not Status.OK:
-                raise ERRORS[status](f"at t = {float(t):g}: {message}")
-        return output
+                message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
+            elif doubtful:
+                status, message = self.diagnose(*known)
+            return None if status is Status.OK else ERRORS[status](f"at t = {t:g}: {message}")
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return output and pivots; raise as ``control`` does, but report singular rows by the pivots only."""
-        known = self.arguments(t, q, v, p)
-        outcome = None
-        if self._bounded is not None:
-            bounded, at = self._bounded_at(known)
-            outcome = bounded.decide_with_message(self.memory, *at)
-        arguments, failure = self._with_acceleration(known) if outcome is None else ((*known, outcome.input), "")
-        output, relative, pivots, active, *counts = map(np.atleast_1d, self._kernels.observed(*arguments))
-        if outcome is None and counts and (branch := self._on_branch(known, counts[0][0])) is not None:
-            return branch[0].observe(*branch[1])
-        if outcome is not None:
-            return Observation(output, pivots, relative, active, outcome.status, outcome.message)
-        status = self._diagnostics.status(True, relative, failure)
-        if status is Status.NOT_CONVERGED:
-            message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
-            raise ERRORS[status](f"at t = {float(t):g}: {message}")
-        return Observation(output, pivots, relative, active)
+        lost = self._diagnostics.status(True, relative, failure) is Status.NOT_CONVERGED
+        return Tick(
+            output,
+            pivots,
+            relative,
+            active,
+            deviation=functools.partial(self._deviation_at, known),
+            error=check() if lost else None,
+            check=check,
+        )
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return the deviation of the program's rows."""
-        arguments = self.arguments(t, q, v, p)
-        found = np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
-        if not all_finite(found):
-            raise NotFiniteError(f"at t = {arguments[0]:g}: the deviation is not finite, {found.tolist()}")
-        return found
+    def _bounded_tick(
+        self, bounded: BoundedInputs, known: tuple[float, Array, Array, Array], memory: object | None
+    ) -> Tick:
+        """Return the tick of bounded inputs, near a singular position those of the branch."""
+        bounded, at = self._bounded_at(bounded, known)
+        outcome = bounded.decide(memory, *at)
+        output, relative, pivots, active, *_ = map(np.atleast_1d, self._kernels.observed(*known, outcome.input))
+        return Tick(
+            output,
+            pivots,
+            relative,
+            active,
+            outcome.status,
+            functools.partial(bounded.message, outcome, *at),
+            functools.partial(self._deviation_at, known),
+            functools.partial(bounded.advanced, memory, *at),
+            check=_nothing_wrong,
+        )
+
+    def _deviation_at(self, known: tuple[float, Array, Array, Array], a: Array) -> Array:
+        return np.atleast_1d(self._kernels.deviation(*known, a)[0])
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Solve for all unknowns at one state; a singular state has a status here and does not raise.
@@ -288,15 +276,27 @@ class ProgramController(Controller):
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
         """
-        known = self.arguments(t, q, v, p)
+        return self.solution(*self.arguments(t, q, v, p), self.memory)
+
+    def solution(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Solution:
+        """Solve for all unknowns at one state, with a given memory; otherwise as :meth:`solve`.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, the whole vector.
+            memory: the last samples, for bounded inputs.
+        """
+        known = t, q, v, p
         if self.robot.natural:
             try:
                 branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
             except SingularProgramError as error:
                 return self._undetermined(known, str(error))
             if branch is not None:
-                return self._solve_on_branch(known, *branch)
-        outcome = None if self._bounded is None else self._bounded.decide_with_message(self.memory, *known)
+                return self._solve_on_branch(known, memory, *branch)
+        outcome = None if self._bounded is None else self._bounded.decide(memory, *known)
         arguments, failure = self._with_acceleration(known) if outcome is None else ((*known, outcome.input), "")
         # Kernels return vectors of one entry as scalars.
         lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
@@ -305,7 +305,8 @@ class ProgramController(Controller):
         status = diagnostics.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
         message = diagnostics.message(status, pivots, failure, misses, left)
         if outcome is not None:
-            status, message = outcome.status, outcome.message
+            assert self._bounded is not None
+            status, message = outcome.status, self._bounded.message(outcome, *known)
         elif status is Status.NOT_FINITE and (reason := diagnostics.of_natural_rows(data)):
             status, message = Status.SINGULAR, reason
         elif status is Status.OK:
@@ -406,26 +407,24 @@ class ProgramController(Controller):
         return self._branch_laws[rank], (t, q, v, np.concatenate([p[:n], numbers, p[n:]]))
 
     def _bounded_at(
-        self, known: tuple[float, Array, Array, Array]
+        self, bounded: BoundedInputs, known: tuple[float, Array, Array, Array]
     ) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
         """Return the solver of bounded inputs, of the branch near a singular position, and its arguments."""
-        assert self._bounded is not None
         if self.robot.natural:
             branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
             if branch is not None and branch[0]._bounded is not None:
                 return branch[0]._bounded, branch[1]
-        return self._bounded, known
+        return bounded, known
 
     def _solve_on_branch(
         self,
         known: tuple[float, Array, Array, Array],
+        memory: object | None,
         law: ProgramController,
         arguments: tuple[float, Array, Array, Array],
     ) -> Solution:
         """Return the solution of a law on the branch, with the reactions of the robot's natural rows."""
-        if law._bounded is not None:
-            law.memory = self.memory
-        found = law.solve(*arguments)
+        found = law.solution(*arguments, memory)
         held = law._kernels.data.at(*arguments, found.acceleration)
         own = self._kernels.data.at(*known, found.acceleration)
         mu = equivalent_reactions(own.natural, held.natural, found.reactions)
@@ -462,3 +461,7 @@ class ProgramController(Controller):
         t, q, v, p = arguments
         found = self._branch.follow(float(np.asarray(t)), np.asarray(q), np.asarray(v), np.asarray(p))
         return (*arguments, found.acceleration), found.failure
+
+
+def _nothing_wrong() -> None:
+    """Bounded inputs report what limits prevent by their status."""

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
-from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.linear_algebra import Ldl
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.sampling import sample_values
-from ...symbolic.validation import positive, vector
+from ...symbolic.validation import positive
 from ..control_allocation import LeastEffortAllocation
-from ..controller import Controller, Observation
+from ..controller import Controller, Tick
 from ..program.program import Program
 from ..regressor import Regressor
-from ..status import Status, describe_dependent_row, tick_status
+from ..status import Status, tick_status
 from ..traits import Trait
 from .parameter_estimate import ParameterEstimate, UnknownParameters
 
@@ -223,71 +223,44 @@ class AdaptiveProgramController(Controller):
         """π̂ by name, as of the last sample; the model's values before the first."""
         return dict(zip(self.regressor.names, self._estimate.values.tolist(), strict=True))
 
-    def reset(self) -> None:
-        """Reset the estimates to the model's values."""
-        numbers = self.parameters.values()
-        self.memory = ParameterEstimate(
-            None, self._unknown.first(self.parameters.names, numbers), np.zeros(len(self.regressor.products))
-        )
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Adapt the estimates by the mean of −Γ Yᵀs at this and the last sample, within their bounds."""
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._estimate
-        first = self._unknown.first(self.parameters.names, numbers) if memory.time is None else memory.values
-        _, relative, _, correlation, _ = map(np.atleast_1d, self._tick(time, q, v, numbers, first))
-        slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * correlation, dtype=np.float64)
-        if tick_status(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
-            # No adaptation at a singular state; control raises the error.
-            slope = np.zeros_like(slope)
-        values = first
-        if memory.time is not None and time > memory.time:
-            moved = first + (time - memory.time) * (memory.slope + slope) / 2.0
-            values = self._unknown.projected(moved)
-        self.memory = ParameterEstimate(time, np.array(values), slope)
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the input u, shape (nu,), with the estimates of the last sample.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return the input, with the estimates extrapolated from the last sample.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector; unknown ones are the initial estimates.
-
-        Raises:
-            ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state, or the inputs do not reach all degrees of
-                freedom.
-            NotFiniteError: if the output is not finite although the rows are independent.
+            p: parameters, the whole vector.
+            memory: estimates at the last sample.
         """
-        output, relative, *_ = self._evaluate(t, q, v, p)
-        status = tick_status(bool(np.isfinite(output).all()), relative, self._tolerance)
-        if status is Status.SINGULAR:
-            row = describe_dependent_row(self.program.rows, relative)
-            raise SingularProgramError(f"at t = {float(t):g}: {row} {status.sentence}")
-        if status is not Status.OK:
-            raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
-        return output
+        assert isinstance(memory, ParameterEstimate)
+        output, relative, pivots, *_ = self._computed(t, q, v, p, memory)
+        return Tick(
+            output,
+            pivots,
+            relative,
+            deviation=lambda _: np.atleast_1d(self._deviation(t, q, v, p)[0]),
+            memory=lambda: self._after(t, q, v, p, memory),
+        )
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return output and pivots; singular rows are reported by the pivots."""
-        output, relative, pivots, *_ = self._evaluate(t, q, v, p)
-        return Observation(output, pivots, relative, np.zeros(0))
+    @property
+    def initial_memory(self) -> ParameterEstimate:
+        """The model's values."""
+        values = self._unknown.first(self.parameters.names, self.parameters.values())
+        return ParameterEstimate(None, values, np.zeros(len(self.regressor.products)))
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return the deviation of the program's rows."""
-        vector("a", a, self.robot.coordinates.nv)
-        return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p))[0])
+    def _after(self, t: float, q: Array, v: Array, p: Array, memory: ParameterEstimate) -> ParameterEstimate:
+        """Adapt the estimates by the mean of −Γ Yᵀs at this and the last sample, within their bounds."""
+        first = self._unknown.first(self.parameters.names, p) if memory.time is None else memory.values
+        _, relative, _, correlation, _ = map(np.atleast_1d, self._tick(t, q, v, p, first))
+        slope = np.asarray(-p[-1] * self._unknown.widths**2 * correlation, dtype=np.float64)
+        if tick_status(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
+            # No adaptation at a singular state, where the law has no output.
+            slope = np.zeros_like(slope)
+        values = first
+        if memory.time is not None and t > memory.time:
+            values = self._unknown.projected(first + (t - memory.time) * (memory.slope + slope) / 2.0)
+        return ParameterEstimate(t, np.array(values), slope)
 
     def sliding(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """Return s = v − v_r, shape (nv,), which the law drives to zero.
@@ -298,21 +271,19 @@ class AdaptiveProgramController(Controller):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return self._evaluate(t, q, v, p)[4]
+        return self._computed(*self.arguments(t, q, v, p), self._estimate)[4]
 
     @property
     def _estimate(self) -> ParameterEstimate:
         assert isinstance(self.memory, ParameterEstimate)
         return self.memory
 
-    def _evaluate(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None) -> list[Array]:
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._estimate
+    def _computed(self, t: float, q: Array, v: Array, p: Array, memory: ParameterEstimate) -> list[Array]:
         if memory.time is None:
-            values = self._unknown.first(self.parameters.names, numbers)
+            values = self._unknown.first(self.parameters.names, p)
         else:
-            values = self._unknown.projected(memory.values + max(0.0, time - memory.time) * memory.slope)
-        return [np.atleast_1d(value) for value in self._tick(time, q, v, numbers, values)]
+            values = self._unknown.projected(memory.values + max(0.0, t - memory.time) * memory.slope)
+        return [np.atleast_1d(value) for value in self._tick(t, q, v, p, values)]
 
     def _null(self, given: ca.SX | None) -> ca.SX:
         robot = self.robot

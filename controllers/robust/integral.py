@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -17,7 +17,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, NotFiniteError, unknown_name
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import constant_values, not_negative, positive
-from ..controller import Controller, Observation
+from ..controller import Controller, Tick, memory_after
 from ..program.program import Program
 from ..program.program_controller import ProgramController
 from ..program.solution import Solution
@@ -255,75 +255,56 @@ class IntegralProgramController(Controller):
         """∫y dt of each row at the last sample."""
         return dict(zip(self.program.rows, self._integral_memory.values.tolist(), strict=True))
 
+    @property
+    def initial_memory(self) -> IntegralMemory:
+        """Integrals of zero."""
+        nothing = np.zeros(len(self.program.rows))
+        return IntegralMemory(None, nothing, nothing.copy(), nothing.copy(), self._inner.initial_memory)
+
     def reset(self) -> None:
         """Reset the integrals to zero."""
         self._inner.reset()
-        nothing = np.zeros(len(self.program.rows))
-        self.memory = IntegralMemory(None, nothing, nothing.copy(), nothing.copy(), self._inner.memory)
+        super().reset()
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Integrate over the interval since the last sample."""
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        memory = self._integral_memory
-        inner, whole = self._restored(numbers, time)
-        try:
-            y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
-        except NotFiniteError:
-            # Nothing is integrated; control raises the error.
-            y = np.zeros(len(memory.values))
-        room = True
-        if inner.law is None or inner.switches:
-            observation = inner.observe(time, q, v, whole)
-            room = observation.status is Status.OK
-            if observation.active.size:
-                y = np.where(observation.active > 0.0, y, 0.0)
-        values = memory.values
-        if memory.time is not None and time > memory.time:
-            change = (time - memory.time) * (memory.deviation + y) / 2.0
-            moved = values + change
-            if not room:
-                moved = np.clip(moved, np.minimum(values, 0.0), np.maximum(values, 0.0))
-            values = self._within(moved, numbers)
-        slope = np.where(room | (values * y < 0.0), y, 0.0)
-        # The inner controller records this sample with the present integral.
-        inner.advance(time, q, v, np.concatenate([numbers, values]))
-        self.memory = IntegralMemory(time, y.copy(), values.copy(), slope, inner.memory)
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the input u, shape (nu,), or R, shape (nv,), when ideal, with the integrals of the last sample.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the program controller, with the integrals extrapolated from the last sample.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: as :meth:`erugin.controllers.ProgramController.control`.
+            p: parameters, the whole vector.
+            memory: integrals at the last sample.
         """
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        inner, whole = self._restored(numbers, time)
-        return inner.control(time, q, v, whole)
+        assert isinstance(memory, IntegralMemory)
+        tick = self._inner.evaluate(t, q, v, self._whole(p, memory, t), memory.inner)
+        return replace(tick, memory=lambda: self._after(t, q, v, p, memory))
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return the observation of the inner controller, with the integrals of the last sample."""
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        inner, whole = self._restored(numbers, time)
-        return inner.observe(time, q, v, whole)
-
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return the deviation of the program's rows."""
-        time, q, v, numbers = self.arguments(t, q, v, p)
-        return self._inner.deviation(time, q, v, a, self._whole(numbers))
+    def _after(self, t: float, q: Array, v: Array, p: Array, memory: IntegralMemory) -> IntegralMemory:
+        """Integrate over the interval since the last sample."""
+        inner = self._inner
+        tick = inner.evaluate(t, q, v, self._whole(p, memory, t), memory.inner)
+        try:
+            y = inner.deviation_of(tick, t, np.zeros(self.robot.coordinates.nv))
+        except NotFiniteError:
+            # Nothing is integrated; the law has no output here.
+            y = np.zeros(len(memory.values))
+        room = tick.status is Status.OK
+        if tick.active.size:
+            y = np.where(tick.active > 0.0, y, 0.0)
+        values = memory.values
+        if memory.time is not None and t > memory.time:
+            change = (t - memory.time) * (memory.deviation + y) / 2.0
+            moved = values + change
+            if not room:
+                moved = np.clip(moved, np.minimum(values, 0.0), np.maximum(values, 0.0))
+            values = self._within(moved, p)
+        slope = np.where(room | (values * y < 0.0), y, 0.0)
+        inside = memory.inner
+        if inside is not None:
+            # The inner controller records this sample with the present integral.
+            inside = memory_after(inner.evaluate(t, q, v, np.concatenate([p, values]), inside))
+        return IntegralMemory(t, y.copy(), values.copy(), slope, inside)
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Solve for all unknowns at one state, with the integrals of the last sample.
@@ -335,15 +316,15 @@ class IntegralProgramController(Controller):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         time, q, v, numbers = self.arguments(t, q, v, p)
-        inner, whole = self._restored(numbers, time)
-        return inner.solve(time, q, v, whole)
+        memory = self._integral_memory
+        return self._inner.solution(time, q, v, self._whole(numbers, memory, time), memory.inner)
 
     def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
         """Return status and message of the program with the integrals."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        return self._inner.diagnose(time, q, v, self._whole(numbers, time))
+        return self._inner.diagnose(time, q, v, self._whole(numbers, self._integral_memory, time))
 
     @classmethod
     def unsupported_reason(cls, robot: Robot) -> str:
@@ -364,18 +345,12 @@ class IntegralProgramController(Controller):
         room = np.divide(self._bounds, gains, out=np.full(gains.shape, np.inf), where=gains > 0.0)
         return np.clip(values, -room, room)
 
-    def _whole(self, numbers: Array, time: float | None = None) -> Array:
-        """Return the parameters of the inner controller at a time, by default that of the last sample."""
-        memory = self._integral_memory
+    def _whole(self, numbers: Array, memory: IntegralMemory, time: float) -> Array:
+        """Return the parameters of the inner controller at a time."""
         values = memory.values
-        if time is not None and memory.time is not None and time > memory.time:
+        if memory.time is not None and time > memory.time:
             values = self._within(values + (time - memory.time) * memory.slope, numbers)
         return np.concatenate([numbers, values])
-
-    def _restored(self, numbers: Array, time: float | None = None) -> tuple[ProgramController, Array]:
-        """Return the inner controller with its memory restored, and its parameters with the integrals."""
-        self._inner.memory = self._integral_memory.inner
-        return self._inner, self._whole(numbers, time)
 
 
 def _by_constraint(what: str, given: ByConstraint, labels: tuple[str, ...]) -> dict[str, float | None]:

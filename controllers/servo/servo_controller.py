@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
-from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import positive, vector
-from ..controller import Controller, Law, Observation
+from ...symbolic.validation import positive
+from ..controller import Controller, Law, Tick
 from ..program.program import Program
 from ..sample_clock import elapsed
-from ..status import Status, describe_dependent_row, tick_status
+from ..status import Status
 from ..traits import Trait
 from .dynamic_extension import build_servo_structure
 from .internal_dynamics import (
@@ -259,80 +259,49 @@ class ServoController(Controller):
         """Name of each row and the state matrix of its equation."""
         return self._linearizations
 
-    def reset(self) -> None:
-        """Reset the integrators; at the first sample they start so that the rows obey their equations best."""
-        self.memory = self._empty
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Process one sample: integrate by the rates at this sample and the two before.
-
-        Args:
-            t: time [s], not before that of the last sample.
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ModelError: for a sample before the last one.
-            NotFiniteError: if the contents of the integrators are not finite.
-        """
-        memory = self.memory
-        if not isinstance(memory, IntegratorMemory):
-            return
-        arguments = self.arguments(t, q, v, p)
-        if memory.time is not None:
-            elapsed(type(self).__name__, memory.time, arguments[0])
-        held = self._start(*arguments) if memory.time is None else None
-        after = memory.advanced(arguments[0], lambda held: self._tick(arguments, held)[3], held)
-        if not (np.isfinite(after.held).all() and np.isfinite(after.rate).all()):
-            raise NotFiniteError(
-                f"at t = {arguments[0]:g}: the contents of the integrators are not finite. {Status.NOT_FINITE.sentence}"
-            )
-        self.memory = after
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        """Return the input u, shape (nu,).
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return the input, with the integrators at their contents at this time.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if a row loses its relative degree at this state; the message names it.
-            NotFiniteError: if the output is not finite although the rows are independent.
+            p: parameters, the whole vector.
+            memory: contents of the integrators; None without integrators.
         """
-        arguments = self.arguments(t, q, v, p)
-        output, relative, _, _ = self._tick(arguments, self._contents(arguments))
-        status = tick_status(bool(np.isfinite(output).all()), relative, self._tolerance)
-        if status is Status.SINGULAR:
-            row = describe_dependent_row(self.program.rows, relative)
-            raise SingularProgramError(f"at t = {arguments[0]:g}: {row} {LOST}")
-        if status is not Status.OK:
-            raise NotFiniteError(f"at t = {arguments[0]:g}: {status.sentence}")
-        return output
+        integrators = memory if isinstance(memory, IntegratorMemory) else None
+        if integrators is None:
+            held = np.zeros(0)
+        else:
+            held = self._start(t, q, v, p) if integrators.time is None else integrators.at(t)
+        output, relative, pivots, _ = map(np.atleast_1d, self._kernel(t, q, v, p, held))
+        return Tick(
+            output,
+            pivots,
+            relative,
+            deviation=lambda _: np.atleast_1d(self._looked(t, q, v, p)[1]),
+            memory=None if integrators is None else lambda: self._after(t, q, v, p, integrators),
+        )
 
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """Return output and pivots, which show where a row loses its relative degree."""
-        arguments = self.arguments(t, q, v, p)
-        output, relative, pivots, _ = self._tick(arguments, self._contents(arguments))
-        return Observation(output, pivots, relative, np.zeros(0))
+    @property
+    def initial_memory(self) -> object | None:
+        """Integrators that start at the first sample so that the rows obey their equations best; None without any."""
+        return self._empty
 
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """Return the deviation of the program's rows, which does not depend on accelerations."""
-        vector("a", a, self.robot.coordinates.nv)
-        return np.atleast_1d(self._looked(*self.arguments(t, q, v, p))[1])
+    def _after(self, t: float, q: Array, v: Array, p: Array, memory: IntegratorMemory) -> IntegratorMemory:
+        """Integrate by the rates at this sample and the two before."""
+        if memory.time is not None:
+            elapsed(type(self).__name__, memory.time, t)
+
+        def rate(held: Array) -> Array:
+            return np.atleast_1d(self._kernel(t, q, v, p, held)[3])
+
+        after = memory.advanced(t, rate, self._start(t, q, v, p) if memory.time is None else None)
+        if not (np.isfinite(after.held).all() and np.isfinite(after.rate).all()):
+            raise NotFiniteError(
+                f"at t = {t:g}: the contents of the integrators are not finite. {Status.NOT_FINITE.sentence}"
+            )
+        return after
 
     def feedforward(
         self,
@@ -362,16 +331,6 @@ class ServoController(Controller):
         x = motion.on_program(time, np.concatenate([q0, v0]), own)
         nq, left = self.robot.coordinates.nq, motion.errors(time, x, own)
         return Feedforward(x[:nq], x[nq:], motion.output(time, x, own), float(np.abs(left).max(initial=0.0)))
-
-    def _tick(self, arguments: tuple[float, Array, Array, Array], held: Array) -> tuple[Array, Array, Array, Array]:
-        output, relative, pivots, rate = map(np.atleast_1d, self._kernel(*arguments, held))
-        return output, relative, pivots, rate
-
-    def _contents(self, arguments: tuple[float, Array, Array, Array]) -> Array:
-        memory = self.memory
-        if not isinstance(memory, IntegratorMemory):
-            return np.zeros(0)
-        return self._start(*arguments) if memory.time is None else memory.at(arguments[0])
 
     def _start(self, t: float, q: Array, v: Array, p: Array) -> Array:
         return np.atleast_1d(self._looked(t, q, v, p)[0])

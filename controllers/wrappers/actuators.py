@@ -151,6 +151,8 @@ class Saturation(ActuatorWrapper[None]):
         upper: greatest output, shape (n,).
     """
 
+    remembers = False
+
     def __init__(
         self, controller: Controller, limits: ArrayLike | None = None, *, lower: ArrayLike | None = None
     ) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...symbolic.errors import EruginError, ModelError, NotFiniteError, NotFiniteInputError
+from ...symbolic.errors import EruginError, ModelError
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import read_only_copy, whole
-from ..controller import Controller, Observation
+from ..controller import Controller, Tick
 from ..status import Status
-from .wrapper import Values, Wrapper, is_usage_error, terminal_error, tick_error
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside, terminal_error
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,6 @@ class FallbackMemory:
     spare: object | None
 
 
-EMPTY_MEMORY = FallbackMemory(None, 0, None, None)
 ACTION_MESSAGES = {"hold": "The last safe output is held", "zero": "The output is zero"}
 
 
@@ -96,158 +95,113 @@ class Fallback(Wrapper[FallbackMemory]):
         self._spare_indices = np.array([self.parameters.names.index(name) for name in names], dtype=np.intp)
         self.reset()
 
+    @property
+    def initial_memory(self) -> object | None:
+        """Memory before the first sample, with those of both laws."""
+        spare = None if self._spare is None else self._spare.initial_memory
+        return WrapperMemory(FallbackMemory(None, 0, None, spare), self.inner.initial_memory)
+
     def reset(self) -> None:
         """Reset the memory of the wrapper and of both laws."""
         super().reset()
         if self._spare is not None:
             self._spare.reset()
-            self.remember(FallbackMemory(None, 0, None, self._spare.memory))
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Process a sample, valid or not.
+    def show_memories(self) -> None:
+        """Copy the memories of both laws into them."""
+        super().show_memories()
+        outer = self.parts(self.memory).outer
+        if self._spare is not None and outer is not None:
+            self._spare.memory = outer.spare
 
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if the law has failed at more consecutive samples than patience allows, or the law that takes
-                over fails as well.
-        """
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p, spare_p = self._split(p)
-        error, safe = None, memory.safe
-        try:
-            self.inner.advance(t, q, v, inner_p)
-            observation = self.inner.observe(t, q, v, inner_p)
-            error = tick_error(self.inner, observation, float(t), q, v, inner_p)
-            safe = read_only_copy(observation.output) if error is None else safe
-        except EruginError as raised:
-            if is_usage_error(raised):
-                raise
-            error = raised
-        spare, spare_error = memory.spare, None
-        if self._spare is not None:
-            self._spare.memory = memory.spare
-            try:
-                self._spare.advance(t, q, v, spare_p)
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                spare_error = raised
-            spare = self._spare.memory
-        failures = 0 if error is None else memory.failures + 1
-        self.remember(FallbackMemory(safe, failures, error, spare))
-        if error is not None and spare_error is not None:
-            raise both_failed_error(error, spare_error) from spare_error
-        if error is not None and self.patience is not None and failures > self.patience:
-            raise terminal_error(
-                error, f"the law failed at {failures} consecutive samples, at the last because: {error}"
-            ) from error
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the law's output, or its substitute.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the law inside, or its substitute.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if there is no substitute.
+            p: parameters, the whole vector.
+            memory: memory of the wrapper and of both laws.
         """
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p = self.inner_parameters(p)
-        error = memory.error
-        if error is None:
-            try:
-                output = self.inner.control(t, q, v, inner_p)
-                if np.isfinite(output).all():
-                    return output
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                error = raised
-        return self._substitute(memory, error, t, q, v, p)[0]
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the law's observation, or its substitute and the reason.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p = self.inner_parameters(p)
+        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        after = functools.partial(self._after, t, q, v, p, parts)
+        deviation = self.true_deviation(t, q, v, inner_p, parts.inner)
+        outer = self._outer(parts)
+        if parts.error is not None:
+            return Tick(np.full(self.size, np.nan), memory=after, error=parts.error)
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
-        error = memory.error
+        error = outer.error
         if error is None:
-            try:
-                observation = self.inner.observe(t, q, v, inner_p)
-                error = tick_error(self.inner, observation, float(t), q, v, inner_p)
-                if error is None:
-                    return replace(observation, pivots=ones, relative_pivots=ones)
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                error = raised
-        output, message = self._substitute(memory, error, t, q, v, p)
+            tick, error = self._checked(self.inner, t, q, v, inner_p, parts.inner)
+            if error is None:
+                return replace(tick, pivots=ones, relative_pivots=ones, memory=after, deviation=deviation, check=None)
+        output, message, failed = self._substitute(outer, error, t, q, v, p)
+        if failed is not None:
+            return Tick(np.full(self.size, np.nan), memory=after, error=failed)
         action = (
             "Another law has taken over"
             if isinstance(self.on_failure, Controller)
             else ACTION_MESSAGES[self.on_failure]
         )
-        reason = f"{action}: {error}"
-        return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (reason, message))))
+        text = " ".join(filter(None, (f"{action}: {error}", message)))
+        return Tick(output, ones, ones, on, Status.HELD, text, deviation, after)
 
-    def inner_parameters(self, p: Values) -> Values:
-        """Return the parameters of the law inside.
+    def _outer(self, parts: WrapperMemory[FallbackMemory]) -> FallbackMemory:
+        return parts.outer or FallbackMemory(None, 0, None, None)
 
-        Args:
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return self._split(p)[0]
+    def _checked(
+        self, law: Controller, t: float, q: Array, v: Array, p: Array, memory: object | None
+    ) -> tuple[Tick, EruginError | None]:
+        """Return the tick of a law, and the error if its output cannot be applied."""
+        tick = evaluate_inside(law, t, q, v, p, memory)
+        return tick, law.failure(tick, t)
 
-    def _split(self, p: Values) -> tuple[Values, Values]:
-        """Split the parameters into those of the law inside, which come first, and those of the other law."""
-        if self._spare is None:
-            return p, None
-        values = self.parameters.values(p)
-        return values[: len(self.inner.parameters)], values[self._spare_indices]
+    def _after(
+        self, t: float, q: Array, v: Array, p: Array, parts: WrapperMemory[FallbackMemory]
+    ) -> WrapperMemory[FallbackMemory]:
+        """Return the memory after a sample, valid or not."""
+        outer, inner_p = self._outer(parts), self.inner_parameters(p)
+        inner, error = memory_inside(self.inner, t, q, v, inner_p, parts.inner)
+        safe = outer.safe
+        if error is None:
+            tick, error = self._checked(self.inner, t, q, v, inner_p, inner)
+            safe = read_only_copy(tick.output) if error is None else safe
+        spare, spare_error = outer.spare, None
+        if self._spare is not None:
+            spare, spare_error = memory_inside(self._spare, t, q, v, self._spare_parameters(p), outer.spare)
+        failures = 0 if error is None else outer.failures + 1
+        terminal = None
+        if error is not None and spare_error is not None:
+            terminal = both_failed_error(error, spare_error)
+        elif error is not None and self.patience is not None and failures > self.patience:
+            terminal = terminal_error(
+                error, f"the law failed at {failures} consecutive samples, at the last because: {error}"
+            )
+        return WrapperMemory(FallbackMemory(safe, failures, error, spare), inner, terminal)
+
+    def _spare_parameters(self, p: Array) -> Array:
+        """Return the parameters of the law that takes over."""
+        return np.asarray(p[self._spare_indices], dtype=np.float64)
 
     def _substitute(
-        self, memory: FallbackMemory, error: EruginError | None, t: float, q: ArrayLike, v: ArrayLike, p: Values
-    ) -> tuple[Array, str]:
-        """Return the substitute for a missing output, and its message."""
-        error = error or NotFiniteError(f"at t = {float(t):g}: the law returned an output that is not finite.")
+        self, memory: FallbackMemory, error: EruginError, t: float, q: Array, v: Array, p: Array
+    ) -> tuple[Array, str, EruginError | None]:
+        """Return the substitute for a missing output, its message, and the error if there is none."""
         if self._spare is not None:
-            self._spare.memory, spare_p = memory.spare, self._split(p)[1]
-            try:
-                observation = self._spare.observe(t, q, v, spare_p)
-                spare_error = tick_error(self._spare, observation, float(t), q, v, spare_p)
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                raise both_failed_error(error, raised) from raised
-            if spare_error is not None:
-                raise both_failed_error(error, spare_error) from spare_error
-            return observation.output, observation.message
-        with contextlib.suppress(NotFiniteInputError):
-            self.arguments(t, q, v, p)
+            tick, spare_error = self._checked(self._spare, t, q, v, self._spare_parameters(p), memory.spare)
+            failed = None if spare_error is None else both_failed_error(error, spare_error)
+            return tick.output, tick.message, failed
         if self.on_failure == "zero":
-            return np.zeros(self.size), ""
+            return np.zeros(self.size), "", None
         if memory.safe is None:
-            raise terminal_error(
+            failed = terminal_error(
                 error,
                 f"{str(error).rstrip('.')}. There is no safe output to hold yet: start from a state that the law "
                 "accepts, or use on_failure='zero'.",
             )
-        return memory.safe.copy(), ""
+            return np.zeros(self.size), "", failed
+        return memory.safe.copy(), "", None
 
 
 def both_failed_error(error: EruginError, spare_error: EruginError) -> EruginError:

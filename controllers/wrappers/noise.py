@@ -17,10 +17,10 @@ from ...symbolic.errors import ModelError, require_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import read_only_copy, vector_argument
-from ..controller import Controller, Law, Observation
+from ..controller import Controller, Law, Tick, Values
 from ..status import Status
 from .signal_wrapper import SignalWrapper
-from .wrapper import Values, Wrapper
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside
 
 Array = NDArray[np.float64]
 
@@ -39,6 +39,8 @@ class MeasurementNoise(Wrapper[None]):
     Attributes:
         random_ranges: lowest and highest value, by name, of the parameters that are drawn uniformly between them.
     """
+
+    remembers = False
 
     def __init__(
         self,
@@ -116,58 +118,26 @@ class MeasurementNoise(Wrapper[None]):
         """The law as expressions, at the measured state; None if the law inside has none."""
         return self._law
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Let the law process a sample as measured.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the law inside at the measured state.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            NotFiniteInputError: for a number that is not finite.
+            p: parameters, the whole vector.
+            memory: memory of the law inside.
         """
-        self.recall()
-        try:
-            self.inner.advance(*self.measured_arguments(t, q, v, p))
-        finally:
-            self.remember(None)
+        parts = self.parts(memory)
+        measured = self.measured_arguments(t, q, v, p)
+        tick = evaluate_inside(self.inner, *measured, parts.inner)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the output of the law at the measured state.
+        def after() -> WrapperMemory[None]:
+            return WrapperMemory(None, *memory_inside(self.inner, *measured, parts.inner))
 
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if the law inside raises it.
-        """
-        self.recall()
-        return self.inner.control(*self.measured_arguments(t, q, v, p))
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the observation of the law at the measured state.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        self.recall()
-        return self.inner.observe(*self.measured_arguments(t, q, v, p))
-
-    def inner_parameters(self, p: Values) -> Values:
-        """Return the parameters of the law inside.
-
-        Args:
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return self._split(p)[0]
+        deviation = self.true_deviation(t, q, v, self.inner_parameters(p), parts.inner)
+        error = parts.error or tick.error
+        return replace(tick, memory=None if memory is None else after, deviation=deviation, error=error)
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside, at the measured state.
@@ -178,29 +148,19 @@ class MeasurementNoise(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        self.recall()
-        return self.inner.diagnose(*self.measured_arguments(t, q, v, p))
+        return self.inner.diagnose(*self.measured_arguments(*self.arguments(t, q, v, p)))
 
-    def measured_arguments(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None
-    ) -> tuple[float, Array, Array, Array]:
+    def measured_arguments(self, t: float, q: Array, v: Array, p: Array) -> tuple[float, Array, Array, Array]:
         """Return t, q + n and v + w, and the parameters of the law inside.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
+            p: parameters, the whole vector.
         """
-        inner, error_p = self._split(p)
-        time, x, w = self.state(t, q, v)
-        of_q, of_v = map(np.atleast_1d, self._errors(time, error_p))
-        return time, x + of_q, w + of_v, inner
-
-    def _split(self, p: Values) -> tuple[Array, Array]:
-        """Split the parameters into those of the law inside, which come first, and those of the errors."""
-        values = self._nominal if p is None else self.parameters.values(p)
-        return values[: len(self.inner.parameters)], values[len(self.inner.parameters) :]
+        of_q, of_v = map(np.atleast_1d, self._errors(t, p[len(self.inner.parameters) :]))
+        return t, q + of_q, v + of_v, self.inner_parameters(p)
 
     @functools.cached_property
     def _errors(self) -> Kernel:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...symbolic.errors import EruginError
-from ...symbolic.validation import finite_time, positive, read_only_copy
-from ..controller import Controller, Observation
+from ...symbolic.validation import positive, read_only_copy
+from ..controller import NOTHING, Controller, Tick
 from ..sample_clock import SampleClock
-from .wrapper import Values, Wrapper, is_usage_error, tick_error
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, input_error, memory_inside
 
 Array = NDArray[np.float64]
 
@@ -22,13 +23,11 @@ class HoldMemory:
 
     Attributes:
         clock: times of the ticks.
-        observation: observation of the law at the last tick; None if the law raised.
-        error: error of the law at the last tick; None without an error.
+        tick: tick of the law at the last tick of the clock.
     """
 
     clock: SampleClock
-    observation: Observation | None
-    error: EruginError | None
+    tick: Tick
 
 
 class SampleAndHold(Wrapper[HoldMemory]):
@@ -53,75 +52,49 @@ class SampleAndHold(Wrapper[HoldMemory]):
         self.period = positive("period", period)
         self.reset()
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Process a sample, and compute the law if it is a tick.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return the output of the law at the last tick; the law is evaluated for the memory after a tick only.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ModelError: if samples are further apart than ticks.
-            EruginError: if the law inside raises it.
+            p: parameters, the whole vector.
+            memory: memory of the wrapper and of the law inside.
         """
-        memory, time, owner = self.recall(), finite_time("t", t), type(self).__name__
-        clock = SampleClock(time, time) if memory is None else memory.clock.at(time, self.period, owner)
-        ticks = memory is None or clock.index > memory.clock.index
-        if memory is None or ticks:
-            try:
-                self.inner.advance(time, q, v, p)
-                observation = self.inner.observe(time, q, v, p)
-            except EruginError as error:
-                if not is_usage_error(error):
-                    self.remember(HoldMemory(clock, None, error))
-                raise
-            self.remember(
-                HoldMemory(
-                    clock,
-                    replace(observation, output=read_only_copy(observation.output)),
-                    tick_error(self.inner, observation, time, q, v, p),
-                )
-            )
-            return
-        self.remember(replace(memory, clock=clock))
-        self.arguments(t, q, v, p)
+        parts = self.parts(memory)
+        if parts.outer is None:
+            tick = Tick(np.full(self.size, np.nan), error=self.no_sample_error())
+        else:
+            held = parts.outer.tick
+            tick = replace(held, output=held.output.copy(), error=held.error or input_error(q, v))
+        after = functools.partial(self._after, t, q, v, p, parts)
+        return replace(tick, memory=after, deviation=self.true_deviation(t, q, v, p, parts.inner))
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the output of the law at the last tick.
+    def _after(
+        self, t: float, q: Array, v: Array, p: Array, parts: WrapperMemory[HoldMemory]
+    ) -> WrapperMemory[HoldMemory]:
+        """Return the memory after a sample."""
+        outer, owner = parts.outer, type(self).__name__
+        clock = SampleClock(t, t) if outer is None else outer.clock.at(t, self.period, owner)
+        if outer is not None and clock.index == outer.clock.index:
+            return WrapperMemory(replace(outer, clock=clock), parts.inner)
+        inner, error = memory_inside(self.inner, t, q, v, p, parts.inner)
+        tick = evaluate_inside(self.inner, t, q, v, p, inner)
+        failure = error or self.inner.failure(tick, t)
+        # Neither functions nor the memory of the law, which is kept beside it.
+        held = replace(
+            tick,
+            output=read_only_copy(tick.output),
+            explanation=tick.message,
+            deviation=NOTHING,
+            memory=None,
+            error=error or tick.error,
+            check=functools.partial(_error, failure),
+        )
+        return WrapperMemory(HoldMemory(clock, held), inner)
 
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
 
-        Raises:
-            EruginError: if the law raised it at that tick.
-            ModelError: before the first sample.
-        """
-        memory = self.recall()
-        self.arguments(t, q, v, p)
-        if memory is None:
-            raise self.no_sample_error()
-        if memory.error is not None or memory.observation is None:
-            raise memory.error or self.no_sample_error()
-        return memory.observation.output.copy()
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the observation of the law at the last tick.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        memory = self.recall()
-        self.arguments(t, q, v, p)
-        if memory is None:
-            raise self.no_sample_error()
-        if memory.observation is None:
-            raise memory.error or self.no_sample_error()
-        return replace(memory.observation, output=memory.observation.output.copy())
+def _error(error: EruginError | None) -> EruginError | None:
+    """Return the error of the last tick."""
+    return error

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...symbolic.errors import EruginError, NotFiniteInputError
-from ..controller import Observation
+from ...symbolic.errors import ModelError
+from ..controller import Tick
 from ..status import Status
-from .wrapper import MemoryT, Values, Wrapper
+from .wrapper import MemoryT, Wrapper, WrapperMemory, evaluate_inside, memory_inside
 
 Array = NDArray[np.float64]
 
@@ -75,96 +76,70 @@ class SignalWrapper(Wrapper[MemoryT]):
             command: output of the law, shape (n,).
         """
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Process a sample.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Evaluate the law inside at the measured state.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            NotFiniteInputError: for a number that is not finite.
+            p: parameters, the whole vector.
+            memory: memory of the wrapper and of the law inside.
         """
-        memory = new = self.recall()
+        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        after = None if memory is None else functools.partial(self._after, t, q, v, inner_p, parts)
+        known = bool(np.isfinite(q).all() and np.isfinite(v).all())
         try:
-            try:
-                time, x, w = self.state(t, q, v)
-            except NotFiniteInputError:
-                self.inner.advance(t, q, v, p)
+            state = self.measured_state(parts.outer, t, q, v) if known else (q, v)
+            tick = evaluate_inside(self.inner, t, *state, inner_p, parts.inner)
+            if parts.error is not None:
+                tick = replace(tick, error=parts.error)
+            if tick.error is None and np.isfinite(tick.output).all():
+                tick = replace_output(tick, *self.applied_output(parts.outer, t, tick.output))
+        except ModelError as error:
+            if parts.outer is not None:
                 raise
-            before = self._until(memory, time, x, w, p)
-            new = recorded = self.record_sample(memory, time, x, w)
-            measured = self.measured_state(recorded, time, x, w)
-            self.inner.advance(time, *measured, p)
-            if self.needs_commands:
-                after = self.inner.control(time, *measured, p)
-                if np.isfinite(after).all():
-                    new = self.record_command(recorded, time, after if before is None else before, after)
-        finally:
-            self.remember(new)
+            tick = Tick(np.full(self.size, np.nan), error=error)
+        return replace(tick, memory=after, deviation=self.true_deviation(t, q, v, inner_p, parts.inner))
 
-    def _until(self, memory: MemoryT | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
+    def _after(self, t: float, q: Array, v: Array, p: Array, parts: WrapperMemory[MemoryT]) -> WrapperMemory[MemoryT]:
+        """Return the memory after a sample."""
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            inner, error = memory_inside(self.inner, t, q, v, p, parts.inner)
+            return WrapperMemory(parts.outer, inner, error)
+        before = self._before(t, q, v, p, parts)
+        recorded = self.record_sample(parts.outer, t, q, v)
+        state = self.measured_state(recorded, t, q, v)
+        inner, error = memory_inside(self.inner, t, *state, p, parts.inner)
+        if error is None and self.needs_commands:
+            tick = evaluate_inside(self.inner, t, *state, p, inner)
+            error = tick.error
+            if error is None and np.isfinite(tick.output).all():
+                recorded = self.record_command(recorded, t, tick.output if before is None else before, tick.output)
+        return WrapperMemory(recorded, inner, error)
+
+    def _before(self, t: float, q: Array, v: Array, p: Array, parts: WrapperMemory[MemoryT]) -> Array | None:
         """Command of the law just before a sample; None if it is the same just after, or unknown."""
-        if not self.needs_commands or memory is None or self.inner.memory is None:
+        if not self.needs_commands or parts.outer is None or parts.inner is None:
             return None
-        try:
-            before = self.inner.control(t, *self.measured_state(memory, t, q, v), p)
-        except EruginError:
-            # The law may have refused the previous sample, and must still process this one.
-            return None
-        return before if np.isfinite(before).all() else None
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the output at one instant.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if the law inside raises it.
-            ModelError: before the first sample.
-        """
-        memory = self.recall()
-        time, x, w = self.state(t, q, v)
-        return self.applied_output(memory, time, self.inner.control(time, *self.measured_state(memory, time, x, w), p))[
-            0
-        ]
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the observation of the law inside, with the output that is applied.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        memory = self.recall()
-        time, x, w = self.state(t, q, v)
-        observation = self.inner.observe(time, *self.measured_state(memory, time, x, w), p)
-        if not np.isfinite(observation.output).all():
-            return observation
-        return replace_output(observation, *self.applied_output(memory, time, observation.output))
+        # The law may have refused the previous sample, and must still process this one.
+        tick = evaluate_inside(self.inner, t, *self.measured_state(parts.outer, t, q, v), p, parts.inner)
+        return tick.output if tick.error is None and np.isfinite(tick.output).all() else None
 
 
-def replace_output(observation: Observation, output: Array, message: str) -> Observation:
-    """Return an observation with the output that is applied, and the status LIMITED if it differs.
+def replace_output(tick: Tick, output: Array, message: str) -> Tick:
+    """Return a tick with the output that is applied, and the status LIMITED if it differs.
 
     Args:
-        observation: observation of the law inside.
+        tick: tick of the law inside.
         output: output that is applied.
         message: sentence on the difference; empty otherwise.
     """
     if not message:
-        return replace(observation, output=output)
-    status = Status.HELD if observation.status is Status.HELD else Status.LIMITED
+        return replace(tick, output=output)
+    status = Status.HELD if tick.status is Status.HELD else Status.LIMITED
     return replace(
-        observation, output=output, status=status, message=" ".join(filter(None, (message, observation.message)))
+        tick, output=output, status=status, explanation=lambda: " ".join(filter(None, (message, tick.message)))
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -17,41 +17,80 @@ from ...symbolic.errors import (
     ModelError,
     NotConvergedError,
     NotFiniteError,
+    NotFiniteInputError,
     SingularProgramError,
 )
-from ...symbolic.validation import finite_time, vector
-from ..controller import Controller, Observation
-from ..status import Status, describe_dependent_row, tick_status
+from ..controller import Controller, Tick, Values, memory_after
+from ..status import Status
 from ..traits import Trait
 
-Values = Mapping[str, float] | ArrayLike | None
+Array = NDArray[np.float64]
 TERMINAL_ERRORS: tuple[type[EruginError], ...] = (SingularProgramError, ContradictoryProgramError, NotFiniteError)
 
 
-def tick_error(
-    controller: Controller, observation: Observation, t: float, q: ArrayLike, v: ArrayLike, p: Values
-) -> EruginError | None:
-    """Return the error of an observation whose output cannot be applied; None if it can.
+def evaluate_inside(controller: Controller, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+    """Evaluate a law at a measured state, which need not be finite; an error that a state can cause is in the tick.
 
     Args:
-        controller: the controller that made the observation.
-        observation: the observation.
+        controller: the law.
         t: time [s].
+        q: measured coordinates, shape (nq,).
+        v: measured velocities, shape (nv,).
+        p: parameters of the law, the whole vector.
+        memory: its memory.
+
+    Raises:
+        EruginError: for an error that is wrong in every state.
+    """
+    try:
+        return controller.evaluate(*controller.arguments(t, q, v, p), memory)
+    except EruginError as error:
+        if is_usage_error(error):
+            raise
+        return Tick(np.full(output_size(controller), np.nan), memory=memory, error=error)
+
+
+def memory_inside(
+    controller: Controller, t: float, q: Array, v: Array, p: Array, memory: object | None
+) -> tuple[object | None, EruginError | None]:
+    """Return the memory of a law after a sample, as measured, and the error with which it refused it, if it did.
+
+    Args:
+        controller: the law.
+        t: time [s].
+        q: measured coordinates, shape (nq,).
+        v: measured velocities, shape (nv,).
+        p: parameters of the law, the whole vector.
+        memory: its memory before the sample.
+
+    Raises:
+        EruginError: for an error that is wrong in every state.
+    """
+    try:
+        arguments = controller.arguments(t, q, v, p)
+        return (None if memory is None else memory_after(controller.evaluate(*arguments, memory))), None
+    except EruginError as error:
+        if is_usage_error(error):
+            raise
+        return memory, error
+
+
+def input_error(q: Array, v: Array) -> NotFiniteInputError | None:
+    """Return the error of a measured state that is not finite; None if it is.
+
+    Args:
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
-        p: parameters: nominal, overridden by name, or the whole vector.
     """
-    status = tick_status(bool(np.isfinite(observation.output).all()), observation.relative_pivots, controller.tolerance)
-    if status is Status.OK:
-        return None
-    if status is Status.SINGULAR:
-        found, message = controller.diagnose(t, q, v, p)
-        kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
-        if kind is not None:
-            return kind(f"at t = {t:g}: {message}")
-    row = describe_dependent_row(controller.rows, observation.relative_pivots) if status is Status.SINGULAR else ""
-    error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
-    return error(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
+    for name, numbers in (("q", q), ("v", v)):
+        if not np.isfinite(numbers).all():
+            return NotFiniteInputError(f"{name} must be finite, got {numbers.tolist()}")
+    return None
+
+
+def output_size(controller: Controller) -> int:
+    """Return the number of outputs of a law."""
+    return controller.robot.coordinates.nv if controller.applies_force else controller.robot.u.numel()
 
 
 def terminal_error(error: EruginError, message: str) -> EruginError:
@@ -74,7 +113,6 @@ def is_usage_error(error: EruginError) -> bool:
     return isinstance(error, ValueError) and not isinstance(error, NotFiniteError)
 
 
-Array = NDArray[np.float64]
 MemoryT = TypeVar("MemoryT")
 """The part of the memory that belongs to the wrapper itself."""
 
@@ -84,19 +122,21 @@ class WrapperMemory(Generic[MemoryT]):
     """The memory of a wrapper.
 
     Attributes:
-        outer: the wrapper's part.
+        outer: the wrapper's part; None before the first sample.
         inner: memory of the controller inside.
+        error: error with which the controller inside refused the last sample; None if it accepted it.
     """
 
     outer: MemoryT | None
     inner: object | None
+    error: EruginError | None = None
 
 
 class Wrapper(Controller, Generic[MemoryT]):
     """Component between a control law and a machine, around any controller, including another wrapper.
 
-    Rows, their deviations, tolerance and parameters are those of the law inside. The memory contains that of the law
-    inside, which is restored before the law is called, so that one law may serve in several wrappers.
+    Rows, their deviations and tolerance are those of the law inside, and its parameters come first. The memory contains
+    that of the law inside, which is only evaluated, so that one law may serve in several wrappers.
 
     Attributes:
         inner: the controller inside.
@@ -104,8 +144,14 @@ class Wrapper(Controller, Generic[MemoryT]):
 
     supports = frozenset(Trait)
 
+    # The law inside refuses a sample that it cannot use.
+    accepts_any_number = True
+
     is_random: ClassVar[bool] = False
     """True if it draws random numbers."""
+
+    remembers: ClassVar[bool] = True
+    """True if it has a memory beside that of the law inside."""
 
     def __init__(self, controller: Controller) -> None:
         """Wrap a law.
@@ -152,18 +198,27 @@ class Wrapper(Controller, Generic[MemoryT]):
         """Message of the law inside for a row that becomes dependent or vanishes."""
         return self.inner.rank_loss_message
 
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return the deviation of the law inside, at the true state.
+    @property
+    def initial_memory(self) -> object | None:
+        """Memory before the first sample, with that of the law inside; None if neither has one."""
+        inner = self.inner.initial_memory
+        return WrapperMemory[MemoryT](None, inner) if self.remembers or inner is not None else None
+
+    def parts(self, memory: object | None) -> WrapperMemory[MemoryT]:
+        """Return a memory in its parts.
 
         Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            a: accelerations, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
+            memory: memory of this wrapper, or None if it has none.
         """
-        self.recall()
-        return self.inner.deviation(t, q, v, a, self.inner_parameters(p))
+        return WrapperMemory(None, None) if memory is None else cast("WrapperMemory[MemoryT]", memory)
+
+    def inner_parameters(self, p: Array) -> Array:
+        """Return the parameters of the law inside, which come first.
+
+        Args:
+            p: parameters, the whole vector.
+        """
+        return p[: len(self.inner.parameters)]
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside.
@@ -174,51 +229,43 @@ class Wrapper(Controller, Generic[MemoryT]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        self.recall()
-        return self.inner.diagnose(t, q, v, self.inner_parameters(p))
+        return self.inner.diagnose(t, q, v, self.inner_parameters(self.parameters.values(p)))
 
-    def inner_parameters(self, p: Values) -> Values:
-        """Return the parameters of the law inside: all, unless the wrapper adds its own.
-
-        Args:
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return p
-
-    def reset(self) -> None:
-        """Reset the memory of the wrapper and of the law inside."""
-        self.inner.reset()
-        self.remember(None)
-
-    def remember(self, outer: MemoryT | None) -> None:
-        """Replace the memory by the wrapper's part and the present memory of the law inside.
-
-        Args:
-            outer: the wrapper's part; None before the first sample.
-        """
-        inner = self.inner.memory
-        self.memory = None if outer is None and inner is None else WrapperMemory(outer, inner)
-
-    def recall(self) -> MemoryT | None:
-        """Restore the memory of the law inside and return the wrapper's part."""
-        memory = cast("WrapperMemory[MemoryT] | None", self.memory)
-        # None is a memory too: that of a law before the first sample.
-        self.inner.memory = None if memory is None else memory.inner
-        return None if memory is None else memory.outer
-
-    def state(self, t: float, q: ArrayLike, v: ArrayLike) -> tuple[float, Array, Array]:
-        """Check t, q and v and return them.
+    def true_deviation(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Callable[[Array], Array]:
+        """Return the deviation of the law inside at the true state, as a function of accelerations.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-
-        Raises:
-            ShapeError: for a wrong shape, or its subclass NotFiniteInputError for a number that is not finite.
+            p: parameters of the law inside, the whole vector.
+            memory: memory of the law inside.
         """
-        time, c = finite_time("t", t), self.robot.coordinates
-        return time, vector("q", q, c.nq), vector("v", v, c.nv)
+        inner = self.inner
+        return lambda a: inner.deviation_of(evaluate_inside(inner, t, q, v, p, memory), t, a)
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Process one sample; the law inside shows the memory that it has here.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        super().advance(t, q, v, p)
+        self.show_memories()
+
+    def show_memories(self) -> None:
+        """Copy the memory of the law inside into that law, so that its estimates, integrals or plans can be read."""
+        self.inner.memory = self.parts(self.memory).inner
+        if isinstance(self.inner, Wrapper):
+            self.inner.show_memories()
+
+    def reset(self) -> None:
+        """Reset the memory of the wrapper and of the law inside."""
+        self.inner.reset()
+        super().reset()
 
     def no_sample_error(self) -> ModelError:
         """Return the error for an output requested before the first sample."""
@@ -243,4 +290,4 @@ class Wrapper(Controller, Generic[MemoryT]):
     @property
     def size(self) -> int:
         """Number of outputs."""
-        return self.robot.coordinates.nv if self.applies_force else self.robot.u.numel()
+        return output_size(self)

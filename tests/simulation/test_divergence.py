@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import Controller, Program, ProgramController, Status
+from erugin.controllers import Controller, Program, ProgramController, Status, Tick
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.hamiltonian import Cholesky
@@ -170,8 +170,8 @@ class _Pushing(Controller):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return np.asarray(v, dtype=np.float64)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.asarray(v, dtype=np.float64))
 
 
 @pytest.mark.parametrize("integrator", [RK4(), DOP853(), Variational(), Euler()], ids=repr)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import holonomic, nonholonomic, second_order
-from erugin.controllers import Controller, Program, ProgramController, Status, start_on
+from erugin.controllers import Controller, Program, ProgramController, Status, Tick, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, RK4, SimulationError, SimulationInterrupted, Simulator
@@ -163,13 +160,11 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
 
 def test_a_controller_that_returns_the_wrong_shape_is_named() -> None:
     class Wrong(Called):
-        def control(
-            self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-        ) -> Array:
-            return np.zeros(3)
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.zeros(3))
 
     program = disc_program()
-    with pytest.raises(ModelError, match=r"Wrong\.control must return shape \(2,\), got shape \(3,\)"):
+    with pytest.raises(ModelError, match=r"Wrong\.evaluate must return an output of shape \(2,\), got shape \(3,\)"):
         simulate(program.robot, Wrong(ProgramController(program)), [0.3, 0.8], [0.0, 0.0], 0.1, step=1e-3)
 
 
@@ -319,13 +314,11 @@ class Table(Controller):
     def __init__(self, robot: Robot, count: int, error: BaseException) -> None:
         self.robot, self.left, self.error = robot, count, error
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         if self.left == 0:
             raise self.error
         self.left -= 1
-        return np.array([20.0, 5.0])
+        return Tick(np.array([20.0, 5.0]))
 
 
 def test_a_controller_is_not_called_beyond_the_end() -> None:

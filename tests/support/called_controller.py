@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 
 Array = NDArray[np.float64]
 
@@ -20,8 +18,8 @@ class Called(Controller):
         self.applies_force = inner.applies_force
         self.resets = 0
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return self.inner.control(t, q, v, p)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(self.inner.control(t, q, v, p))
 
     def reset(self) -> None:
         self.resets += 1

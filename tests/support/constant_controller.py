@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Robot
 
 Array = NDArray[np.float64]
@@ -19,5 +17,5 @@ class Constant(Controller):
     def __init__(self, robot: Robot, *output: float) -> None:
         self.robot, self.output = robot, np.array(output)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return self.output
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(self.output)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Link, Robot, assemble, assemble_velocities, planar_manipulator, with_inputs
 from erugin.robots.manifold.manifold import Manifold
 from erugin.simulation import Trajectory
@@ -51,17 +49,17 @@ class Follower(Controller):
     def __init__(self, robot: Robot, stiffness: float, damping: float) -> None:
         self.robot, self.stiffness, self.damping = robot, stiffness, damping
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         n = self.robot.u.numel()
         wanted = np.sin(t) - np.asarray(q, dtype=np.float64)[:n]
-        return np.asarray(self.stiffness * wanted - self.damping * np.asarray(v)[:n], dtype=np.float64)
+        return Tick(np.asarray(self.stiffness * wanted - self.damping * np.asarray(v)[:n], dtype=np.float64))
 
 
 class Lost(Follower):
     """No number any more after some time."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return super().control(t, q, v, p) * (1.0 if t < 0.05 else np.nan)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(super().evaluate(t, q, v, p, memory).output * (1.0 if t < 0.05 else np.nan))
 
 
 def observed_orders(runs: list[Trajectory], ends: list[Trajectory]) -> Array:

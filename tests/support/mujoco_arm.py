@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges.mujoco import ControlCallback
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.robots import Link, Robot, planar_manipulator
+
+Array = NDArray[np.float64]
 
 LINKS = (Link(0.6, 2.5, 0.3, 0.1), Link(0.5, 1.8, 0.2, 0.05))
 Q0, V0 = (0.1, 0.9), (0.0, 0.3)
@@ -83,21 +85,18 @@ class Counting(Controller):
     """A law with a memory: the number of samples, which it applies as torques."""
 
     def __init__(self, robot: Robot) -> None:
-        self.robot, self.parameters, self.memory = robot, robot.parameters, 0
+        self.robot, self.parameters = robot, robot.parameters
+        self.reset()
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
-        """As many torques as samples."""
-        assert isinstance(self.memory, int)
-        return np.array([0.1, 0.2]) * self.memory
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> None:
-        """One sample more."""
-        assert isinstance(self.memory, int)
-        self.memory += 1
-
-    def reset(self) -> None:
+    @property
+    def initial_memory(self) -> int:
         """No samples."""
-        self.memory = 0
+        return 0
+
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """As many torques as samples."""
+        assert isinstance(memory, int)
+        return Tick(np.array([0.1, 0.2]) * memory, memory=memory + 1)
 
 
 def remembered(drive: ControlCallback) -> object:

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.controllers import Controller, Observation
+from erugin.controllers import Controller, Tick
 from erugin.robots import Robot, lagrangian_system
 
 Array = NDArray[np.float64]
@@ -31,9 +31,9 @@ class Feedback(Controller):
     def __init__(self, robot: Robot, gains: ArrayLike) -> None:
         self.robot, self.gains = robot, np.array(gains, dtype=np.float64)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         _, x, w, _ = self.arguments(t, q, v, p)
-        return np.atleast_1d(-self.gains @ np.concatenate([x, w]))
+        return Tick(np.atleast_1d(-self.gains @ np.concatenate([x, w])))
 
 
 class Signal(Controller):
@@ -42,9 +42,9 @@ class Signal(Controller):
     def __init__(self, robot: Robot, signal: Callable[[float], float]) -> None:
         self.robot, self.signal = robot, signal
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         self.arguments(t, q, v, p)
-        return np.full(self.robot.u.numel(), self.signal(t))
+        return Tick(np.full(self.robot.u.numel(), self.signal(t)))
 
 
 class Seen(Controller):
@@ -53,16 +53,16 @@ class Seen(Controller):
     def __init__(self, robot: Robot, what: int = 0) -> None:
         self.robot, self.what = robot, what
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         _, x, w, _ = self.arguments(t, q, v, p)
-        return np.full(self.robot.u.numel(), np.concatenate([x, w])[self.what])
+        return Tick(np.full(self.robot.u.numel(), np.concatenate([x, w])[self.what]))
 
 
-def told(controller: Controller, times: Floats, q: Floats, v: Floats | None = None) -> list[Observation]:
+def told(controller: Controller, times: Floats, q: Floats, v: Floats | None = None) -> list[Tick]:
     """What a controller tells along given samples, in a loop of one's own."""
     controller.reset()
     speeds = np.zeros(len(times)) if v is None else v
-    found: list[Observation] = []
+    found: list[Tick] = []
     for t, x, w in zip(times.tolist(), q.tolist(), speeds.tolist(), strict=True):
         controller.advance(t, [x], [w])
         found.append(controller.observe(t, [x], [w]))

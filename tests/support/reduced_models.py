@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import slider_crank
 from erugin.symbolic import Parameters
@@ -94,8 +94,8 @@ class Torque(Controller):
     def at(self, t: float) -> float:
         return self.offset + self.amplitude * float(np.cos(3.0 * t))
 
-    def control(self, t: float, q: object, v: object, p: object = None) -> Array:
-        return np.array([self.at(t)])
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.array([self.at(t)]))
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.controllers import Controller, Observation, Status
+from erugin.controllers import Controller, Status, Tick
 from erugin.robots import Robot
 from erugin.symbolic import NotConvergedError
 
@@ -25,19 +25,22 @@ class Recorder(Controller):
         """Times at which control was called, and how many samples it had seen."""
         self.reset()
 
-    def reset(self) -> None:
-        self.memory = ()
+    @property
+    def initial_memory(self) -> tuple[float, ...]:
+        return ()
 
     @property
     def times(self) -> tuple[float, ...]:
         return cast(tuple[float, ...], self.memory)
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        # Without an evaluation, which ``asked`` would list.
         self.memory = (*self.times, t)
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        self.asked.append((t, len(self.times)))
-        return np.full(self.robot.u.numel(), self.schedule(self.times[-1]))
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        times = cast(tuple[float, ...], memory)
+        self.asked.append((t, len(times)))
+        return Tick(np.full(self.robot.u.numel(), self.schedule(times[-1] if times else t)), memory=(*times, t))
 
 
 class Troubled(Controller):
@@ -50,21 +53,19 @@ class Troubled(Controller):
         self.limited, self.held, self.lost, self.stop = limited, held, lost, stop
         self.reset()
 
-    def reset(self) -> None:
-        self.memory = 0
+    @property
+    def initial_memory(self) -> int:
+        return 0
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        if t >= self.stop:
-            raise KeyboardInterrupt
-        if t >= self.lost:
-            raise NotConvergedError("no way out")
-        self.memory = cast(int, self.memory) + 1
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        return np.zeros(self.robot.u.numel())
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        nothing = np.zeros(0)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         status = Status.HELD if t >= self.held else Status.LIMITED if t >= self.limited else Status.OK
-        said = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
-        return Observation(self.control(t, q, v, p), nothing, nothing, nothing, status, said)
+        text = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
+
+        def after() -> int:
+            if t >= self.stop:
+                raise KeyboardInterrupt
+            if t >= self.lost:
+                raise NotConvergedError("no way out")
+            return cast(int, memory) + 1
+
+        return Tick(np.zeros(self.robot.u.numel()), status=status, explanation=text, memory=after)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import Controller, Law, Program, ProgramController, SymbolicController
+from erugin.controllers import Controller, Law, Program, ProgramController, SymbolicController, Tick
 from erugin.controllers.robust import AdaptiveProgramController
 from erugin.robots import Frame, Link, Robot, planar_manipulator, tree_system
 from erugin.robots.examples import franka_panda
@@ -114,10 +114,10 @@ class Called(Controller):
     def __init__(self, robot: Robot, law: Callable[[float, Array, Array], ArrayLike], *, force: bool = False) -> None:
         self.robot, self._law, self.applies_force = robot, law, force
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """What the function says."""
         found = self._law(t, np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
-        return np.asarray(found, dtype=np.float64)
+        return Tick(np.asarray(found, dtype=np.float64))
 
 
 @functools.cache

@@ -58,7 +58,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 FATAL = """
 import os
 from erugin.robots import Link, planar_manipulator
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Setup
 from erugin.scenarios import Study
@@ -67,10 +67,10 @@ ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
 
 class Fatal(Controller):
     robot = ROBOT
-    def control(self, t, q, v, p=None):
+    def evaluate(self, t, q, v, p, memory):
         if q[0] > 0.5:
             os._exit(3)
-        return 0.0 * v
+        return Tick(0.0 * v)
 
 @scenario("fatal")
 def fatal() -> Setup:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import DCMotor, Robot, two_wheel_robot
 
 from .references.two_wheel import Numbers
@@ -83,5 +83,5 @@ class OpenLoop(Controller):
     def __init__(self, robot: Robot, inputs: Callable[[float], Array]) -> None:
         self.robot, self.inputs = robot, inputs
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return self.inputs(t)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(self.inputs(t))

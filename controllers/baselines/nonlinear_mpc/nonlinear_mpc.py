@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....constraints.relations.operands import Column
 from ....robots.robot import Robot
-from ....symbolic.errors import ModelError, NotConvergedError
+from ....symbolic.errors import EruginError, ModelError, NotConvergedError
 from ....symbolic.kernel import Kernel
 from ....symbolic.parameters import NO_PARAMETERS, Parameters
-from ....symbolic.validation import finite_time, positive, vector, vector_argument, whole
-from ...controller import Controller, Observation
+from ....symbolic.validation import positive, vector_argument, whole
+from ...controller import Controller, Tick
 from ...reference import Reference
 from ...sample_clock import SampleClock
 from ...status import Status
 from ...traits import Trait
-from ...wrappers.wrapper import Values
+from ...wrappers.wrapper import input_error
 from ..pd_gains import RATE
 from .multiple_shooting import ShootingGuess, ShootingProblem, Solver
 from .objective import MpcObjective, allowed_effort, needed_substeps, terminal_weight
@@ -31,15 +31,15 @@ class MpcPlan:
     """The last plan of the solver, and its age.
 
     Attributes:
-        clock: times of the ticks.
+        clock: times of the ticks; None before the first sample.
         guess: states, inputs and multipliers of the plan; None before the first.
         made: index of the tick at which the plan was made.
         attempted: index of the tick at which the solver was last called.
         word: status of the solver in that call.
     """
 
-    clock: SampleClock
-    guess: ShootingGuess | None
+    clock: SampleClock | None = None
+    guess: ShootingGuess | None = None
     made: int = -1
     attempted: int = -1
     word: str = ""
@@ -47,12 +47,17 @@ class MpcPlan:
     @property
     def age(self) -> int:
         """Number of ticks since the plan was made."""
-        return self.clock.index - self.made
+        return self.index - self.made
+
+    @property
+    def index(self) -> int:
+        """Index of the last tick."""
+        return 0 if self.clock is None else self.clock.index
 
     @property
     def excuse(self) -> str:
         """Sentence on why there is no newer plan."""
-        failed = self.attempted == self.clock.index
+        failed = self.attempted == self.index
         why = f"the solver found no new one ({self.word})" if failed else "the sample of this tick could not be used"
         return f"The plan of {self.age} {'tick' if self.age == 1 else 'ticks'} ago continues: {why}."
 
@@ -82,6 +87,8 @@ class NonlinearMPC(Controller):
     """
 
     supports = frozenset(Trait)
+    # A sample that is not finite leaves the plan as it is.
+    accepts_any_number = True
 
     def __init__(
         self,
@@ -196,100 +203,69 @@ class NonlinearMPC(Controller):
     @property
     def plan(self) -> ShootingGuess | None:
         """States, inputs and multipliers of the last plan; None before the first."""
-        return None if self._last_plan is None else self._last_plan.guess
+        assert isinstance(self.memory, MpcPlan)
+        return self.memory.guess
 
     @property
-    def _last_plan(self) -> MpcPlan | None:
-        assert self.memory is None or isinstance(self.memory, MpcPlan)
-        return self.memory
+    def initial_memory(self) -> MpcPlan:
+        """No plan yet."""
+        return MpcPlan()
 
-    def reset(self) -> None:
-        """Reset the plan."""
-        self.memory = None
-
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Process a sample, and make a plan if it is a tick, or the first usable sample after one.
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        """Return the input of the plan for the last tick, with the status HELD if the plan is not new.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ModelError: if samples are further apart than ticks.
-            NotFiniteInputError: for a number that is not finite.
-            NotConvergedError: if there is no plan left.
+            p: parameters, the whole vector.
+            memory: the last plan.
         """
-        old, time, owner = self._last_plan, finite_time("t", t), type(self).__name__
-        clock = SampleClock(time, time) if old is None else old.clock.at(time, self.period, owner)
-        before = MpcPlan(clock, None) if old is None else replace(old, clock=clock)
-        self.memory = before
-        time, x, w, numbers = self.arguments(t, q, v, p)
+        assert isinstance(memory, MpcPlan)
+        output, error = np.full(self.robot.u.numel(), np.nan), self._missing(t, q, v, memory)
+        if error is None and memory.guess is not None:
+            output = memory.guess.inputs[:, memory.age].copy()
+        ones = np.ones(len(self.rows))
+        return Tick(
+            output,
+            ones,
+            ones,
+            status=Status.HELD if memory.age else Status.OK,
+            explanation=memory.excuse if memory.age else "",
+            deviation=lambda _: np.atleast_1d(self._errors(t, q, v, p)[0]),
+            memory=lambda: self._after(t, q, v, p, memory),
+            error=error,
+        )
+
+    def _missing(self, t: float, q: Array, v: Array, plan: MpcPlan) -> EruginError | None:
+        """Return the error of a plan that has no input for a sample; None if it has one."""
+        if plan.clock is None:
+            return ModelError("NonlinearMPC has no sample yet: call advance(t, q, v) before control(t, q, v)")
+        if (refused := input_error(q, v)) is not None:
+            return refused
+        if plan.guess is not None and plan.age < self._problem.steps:
+            return None
+        left = "there is no earlier plan" if plan.guess is None else f"the last plan ended {plan.age} ticks ago"
+        return NotConvergedError(
+            f"at t = {t:g}: the solver of {type(self).__name__} found no plan ({plan.word}), and {left}. Try a better "
+            "start, a slower aim, wider limits, more substeps, or solver='ipopt'"
+        )
+
+    def _after(self, t: float, q: Array, v: Array, p: Array, old: MpcPlan) -> MpcPlan:
+        """Return the plan after a sample: a new one if it is a tick, or the first usable sample after one."""
+        owner = type(self).__name__
+        clock = SampleClock(t, t) if old.clock is None else old.clock.at(t, self.period, owner)
+        before = replace(old, clock=clock)
         if before.attempted == clock.index and before.guess is not None:
-            return
-        state = np.concatenate([x, w])
-        start = self._first_guess(time, state, numbers) if before.guess is None else before.guess.shifted(before.age)
-        answer = self._problem.solve(time, state, numbers, start)
+            return before
+        if input_error(q, v) is not None:
+            return before
+        state = np.concatenate([q, v])
+        start = self._first_guess(t, state, p) if before.guess is None else before.guess.shifted(before.age)
+        answer = self._problem.solve(t, state, p, start)
         if answer.ok:
-            self.memory = MpcPlan(clock, answer.found, clock.index, clock.index, answer.word)
-            return
-        self.memory = replace(before, attempted=clock.index, word=answer.word)
-        if before.guess is None or before.age >= self._problem.steps:
-            left = "there is no earlier plan" if before.guess is None else f"the last plan ended {before.age} ticks ago"
-            raise NotConvergedError(
-                f"at t = {time:g}: the solver of {owner} found no plan ({answer.word}), and {left}. Try a better "
-                "start, a slower aim, wider limits, more substeps, or solver='ipopt'"
-            )
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the input of the plan for the last tick.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            ModelError: before the first sample.
-            NotConvergedError: if there is no plan.
-        """
-        self.arguments(t, q, v, p)
-        plan = self._last_plan
-        if plan is None:
-            raise ModelError("NonlinearMPC has no sample yet: call advance(t, q, v) before control(t, q, v)")
-        if plan.guess is None or plan.age >= self._problem.steps:
-            raise NotConvergedError(f"at t = {float(t):g}: there is no plan ({plan.word})")
-        return plan.guess.inputs[:, plan.age].copy()
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the input, with the status HELD if the plan is not new.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        output, ones = self.control(t, q, v, p), np.ones(len(self.rows))
-        plan = self._last_plan
-        if plan is None or not plan.age:
-            return Observation(output, ones, ones, np.zeros(0))
-        return Observation(output, ones, ones, np.zeros(0), Status.HELD, plan.excuse)
-
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return y and ẏ, shape (2 m,).
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            a: accelerations, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        vector("a", a, self.robot.coordinates.nv)
-        return np.atleast_1d(self._errors(*self.arguments(t, q, v, p))[0])
+            return MpcPlan(clock, answer.found, clock.index, clock.index, answer.word)
+        return replace(before, attempted=clock.index, word=answer.word)
 
     def _compile(self) -> None:
         c, p = self.robot.coordinates, self.parameters.symbols

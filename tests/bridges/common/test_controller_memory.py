@@ -12,13 +12,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from mujoco import MjData, MjModel
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
 from erugin.bridges.common.controller_memory import ControllerMemory, has_memory
 from erugin.bridges.pybullet.client import world
 from erugin.constraints import holonomic
-from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
 from erugin.controllers.wrappers import Delay, Fallback, MeasurementNoise, MotorLag, Noise, SampleAndHold
 from erugin.robots import Robot
@@ -264,9 +264,9 @@ class Sum(Controller):
     parts: tuple[Controller, ...]
     offset: Array
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """The sum."""
-        return np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset))
+        return Tick(np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset)))
 
 
 def test_a_law_that_is_a_dataclass_is_lent_too() -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import Reward, Transition, export, export_vector
 from erugin.bridges.gymnasium.environment import Environment
 from erugin.bridges.gymnasium.episode_starts import BUFFER_DEPTH, later_seeds
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import OpenLoop, Program, ProgramController
+from erugin.controllers import OpenLoop, Program, ProgramController, Tick
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator, with_scene
 from erugin.scenarios import Normal, Setup, Trial, sample, simulate
@@ -107,8 +107,8 @@ def test_without_a_law_the_action_is_all_that_drives(setup: Setup) -> None:
 class Pushed(Called):
     """A law and a constant besides, which is no law with an action."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return np.asarray(self.inner.control(t, q, v, p) + PUSH, dtype=np.float64)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.asarray(self.inner.control(t, q, v, p) + PUSH, dtype=np.float64))
 
 
 def test_an_action_is_added_to_what_the_law_gives(setup: Setup) -> None:

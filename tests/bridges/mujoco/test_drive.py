@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Literal
 
 import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.bridges.mujoco import ControlCallback, drive, load, match, simulate
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Status
+from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Status, Tick
 from erugin.controllers.wrappers import Delay, Fallback, MotorLag, SampleAndHold
 from erugin.robots import Robot, planar_manipulator
 from erugin.scenarios import simulate as simulate_here
@@ -34,6 +35,8 @@ from ...support.mujoco_arm import (
     state,
     swinging,
 )
+
+Array = NDArray[np.float64]
 
 FOREIGN = """
 <mujoco model="foreign">
@@ -243,20 +246,20 @@ def test_another_model_of_the_law_is_driven_on_purpose_only() -> None:
 class Idle(Counting):
     """It counts, and pushes nothing."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """No torques."""
-        return np.zeros(2)
+        return replace(super().evaluate(t, q, v, p, memory), output=np.zeros(2))
 
 
 class Interrupted(Counting):
     """Ctrl-C comes in the middle of a step, once."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """As many torques as samples."""
         if 0.0052 < t < 0.0058 and not vars(self).get("came"):
             self.came = True
             raise KeyboardInterrupt
-        return super().control(t, q, v, p)
+        return super().evaluate(t, q, v, p, memory)
 
 
 def counting() -> ControlCallback:

@@ -10,11 +10,11 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.bridges.mujoco import ControlCallback, drive, match, simulate
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import Controller, Program, ProgramController, Status
+from erugin.controllers import Controller, Program, ProgramController, Status, Tick
 from erugin.robots import Robot
 from erugin.scenarios import simulate as simulate_here
 from erugin.simulation import SimulationError
@@ -22,6 +22,8 @@ from erugin.symbolic import BridgeError, MissingPackageError, ModelError
 
 from ...support.mujoco_arm import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
 from ...support.mujoco_versions import has
+
+Array = NDArray[np.float64]
 
 
 class Cut(Controller):
@@ -31,11 +33,11 @@ class Cut(Controller):
         self.robot, self.parameters = robot, robot.parameters
         self.raised = raised or RuntimeError("cable cut")
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Nothing, and then not even that."""
         if t > 0.1001:
             raise self.raised
-        return np.zeros(2)
+        return Tick(np.zeros(2))
 
 
 def by_callback(acting: ControlCallback, data: mujoco.MjData, count: int) -> None:
@@ -204,11 +206,11 @@ def test_a_drive_is_for_one_model() -> None:
 
 def test_a_law_of_a_wrong_shape_is_told() -> None:
     class Three(Cut):
-        def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
-            return np.zeros(3)
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.zeros(3))
 
     acting = drive(Three(arm()), model_of(ARM))
-    with pytest.raises(SimulationError, match=r"Three\.control must return shape \(2,\), got shape \(3,\)"):
+    with pytest.raises(SimulationError, match=r"Three\.evaluate must return an output of shape \(2,\), got"):
         acting.step(started(acting))
 
 

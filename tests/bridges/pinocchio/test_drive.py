@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.bridges import pinocchio as bridge
 from erugin.constraints import holonomic, nonholonomic
-from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot, mechanism, planar_manipulator, spatial_exoskeleton, two_wheel_robot
 from erugin.scenarios import simulate
@@ -32,20 +31,17 @@ class Counted(Controller):
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self.memory: object | None = 0
+        self.reset()
 
-    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """One more."""
-        assert isinstance(self.memory, int)
-        self.memory += 1
+    @property
+    def initial_memory(self) -> int:
+        """No sample."""
+        return 0
 
-    def reset(self) -> None:
-        """None."""
-        self.memory = 0
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Nothing."""
-        return np.zeros(self.robot.u.numel())
+        assert isinstance(memory, int)
+        return Tick(np.zeros(self.robot.u.numel()), memory=memory + 1)
 
 
 def chain(angles: str) -> tuple[Robot, Controller]:

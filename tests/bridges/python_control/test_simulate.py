@@ -15,7 +15,7 @@ from erugin.bridges import python_control as bridge
 from erugin.bridges.common.controller_memory import has_memory
 from erugin.bridges.python_control import drive, export, export_loop
 from erugin.constraints import holonomic
-from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
+from erugin.controllers import Controller, Program, ProgramController, Tick, Trait, linearize
 from erugin.controllers.robust import IntegralProgramController
 from erugin.controllers.wrappers import Delay, MotorLag, SampleAndHold, Saturation
 from erugin.robots import Robot
@@ -223,10 +223,10 @@ class Stops(Controller):
     def __init__(self, robot: Robot, time: float) -> None:
         self.robot, self._time = robot, time
 
-    def control(self, t: float, q: object, v: object, p: object = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         if t > self._time:
             raise ModelError("it is late")
-        return np.zeros(2)
+        return Tick(np.zeros(2))
 
 
 def test_bad_input_is_refused() -> None:

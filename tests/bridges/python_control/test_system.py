@@ -16,7 +16,7 @@ from erugin.bridges import python_control
 from erugin.bridges.python_control import drive, export, export_linearization, export_loop, export_perturbations
 from erugin.bridges.python_control.io_system import signal_names
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
-from erugin.controllers import Controller, Program, Trait, linearize
+from erugin.controllers import Controller, Program, Tick, Trait, linearize
 from erugin.controllers.baselines import BrysonWeights, Lqr
 from erugin.robots import Robot, assemble
 from erugin.scenarios import simulate
@@ -210,8 +210,8 @@ def test_a_mechanism_and_a_law_called_from_python() -> None:
         def __init__(self, robot: Robot) -> None:
             self.robot = robot
 
-        def control(self, t: float, q: object, v: object, p: object = None) -> Array:
-            return -3.0 * np.atleast_1d(np.asarray(v, dtype=np.float64))[:1]
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(-3.0 * np.atleast_1d(np.asarray(v, dtype=np.float64))[:1])
 
     robot = linkage()
     q0 = assemble(robot, [0.8, 0.7, 1.5], tolerance=1e-14).q

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from erugin.controllers import Controller, Reference, Status, SymbolicController
+from erugin.controllers import Controller, Reference, Status, SymbolicController, Tick
 from erugin.controllers.baselines import (
     BarrierFunction,
     CbfFilter,
@@ -181,9 +181,9 @@ class Steady(Controller):
         """Of this robot."""
         self.robot = robot
 
-    def control(self, t: float, q: object, v: object, p: object = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """One newton metre."""
-        return np.ones(self.robot.u.numel())
+        return Tick(np.ones(self.robot.u.numel()))
 
 
 def test_a_filter_says_what_it_cannot_do_where_no_input_moves_anything() -> None:

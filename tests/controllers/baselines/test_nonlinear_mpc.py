@@ -284,9 +284,8 @@ def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
 def test_a_start_from_which_there_is_no_plan_is_refused_with_the_solvers_word() -> None:
     robot = rail()
     controller = NonlinearMPC.reaching(robot, robot.q, ca.sqrt(-1.0 - robot.t))
+    controller.advance(0.0, [0.0], [0.0])
     with pytest.raises(NotConvergedError, match=r"found no plan \(.*\), and there is no earlier plan. Try"):
-        controller.advance(0.0, [0.0], [0.0])
-    with pytest.raises(NotConvergedError, match="there is no plan"):
         controller.control(0.0, [0.0], [0.0])
 
 
@@ -294,8 +293,7 @@ def test_a_broken_sensor_is_refused_and_can_be_bridged() -> None:
     robot = rail()
     controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
     controller.advance(0.0, [1.0], [0.0])
-    with pytest.raises(NotFiniteInputError):
-        controller.advance(0.08, [np.nan], [0.0])
+    controller.advance(0.08, [np.nan], [0.0])
     with pytest.raises(NotFiniteInputError):
         controller.control(0.08, [np.nan], [0.0])
     bridged = Dropout(Fallback(controller), 0.2, seed=3)
@@ -309,8 +307,7 @@ def test_a_tick_whose_sample_is_refused_is_made_up_for_at_the_next() -> None:
     robot = rail()
     controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
     controller.advance(0.0, [1.0], [0.0])
-    with pytest.raises(NotFiniteInputError):
-        controller.advance(0.08, [np.nan], [0.0])
+    controller.advance(0.08, [np.nan], [0.0])
     said = controller.observe(0.08, [1.0], [0.0])
     assert said.status is Status.HELD
     assert said.message == "The plan of 1 tick ago continues: the sample of this tick could not be used."

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line, second_order
-from erugin.controllers import Controller, Program, ProgramController, Reference, Status, start_on
+from erugin.controllers import Controller, Program, ProgramController, Reference, Status, Tick, start_on
 from erugin.controllers.baselines import PDGravity
 from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.controllers.wrappers import (
@@ -113,7 +113,7 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
 
 def test_an_output_that_is_none_is_the_reason_where_there_is_nothing_to_hold() -> None:
     controller = Fallback(Signal(rail(), lambda t: np.nan))
-    with pytest.raises(NotFiniteError, match=r"^at t = 1: the law returned an output that is not finite\. There is no"):
+    with pytest.raises(NotFiniteError, match=r"^at t = 1: A number is not finite.* There is no"):
         controller.control(1.0, [0.0], [0.0])
 
 
@@ -147,13 +147,13 @@ class Moody(Controller):
     def __init__(self, *, by_error: bool) -> None:
         self.robot, self.by_error = rail(), by_error
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         self.arguments(t, q, v, p)
         if 0.95 <= t < 1.95:
             if self.by_error:
                 raise SingularProgramError("row 'a' vanishes")
-            return np.array([np.nan])
-        return np.array([t])
+            return Tick(np.array([np.nan]))
+        return Tick(np.array([t]))
 
 
 @pytest.mark.parametrize("by_error", [False, True])
@@ -258,8 +258,8 @@ class Braking(Controller):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        return np.asarray(-20.0 * self.arguments(t, q, v, p)[2], dtype=np.float64)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.asarray(-20.0 * self.arguments(t, q, v, p)[2], dtype=np.float64))
 
 
 def test_a_tick_that_fails_is_held_until_the_next() -> None:

@@ -32,9 +32,8 @@ def test_a_crossing_in_the_first_step_goes_back_to_before_the_first_sample(integ
     run = simulate_phases(robot, [phase], [0.0], [0.0], 1.0, step=0.25, integrator=integrator).segments[0]
     np.testing.assert_allclose(run.t, [0.0, 0.2], atol=1e-9)
     np.testing.assert_array_equal(run.u[:, 0], [0.5, 0.5])
-    controller.recall()
     assert isinstance(controller.inner, Delay)
-    own = controller.inner.recall()
+    own = controller.inner.parts(controller.parts(controller.memory).inner).outer
     assert own is not None
     assert own.commands.times == tuple(run.t)
 

@@ -183,7 +183,7 @@ def test_only_as_much_is_remembered_as_the_delay_needs() -> None:
     times = np.arange(400) * 1e-3
     found = outputs(controller, times, times)
     np.testing.assert_allclose(found[71:], times[71:] - 0.07, atol=1e-12)
-    own = controller.recall()
+    own = controller.parts(controller.memory).outer
     assert own is not None
     assert len(own.commands.times) <= 54
     assert len(own.states.times) <= 24

@@ -43,7 +43,7 @@ def hold() -> ProgramController:
 def errors_of(controller: MeasurementNoise, t: float, p: Mapping[str, float] | None = None) -> tuple[Array, Array]:
     """n(t) and w(t)."""
     c = controller.robot.coordinates
-    _, q, v, _ = controller.measured_arguments(t, np.zeros(c.nq), np.zeros(c.nv), p)
+    _, q, v, _ = controller.measured_arguments(t, np.zeros(c.nq), np.zeros(c.nv), controller.parameters.values(p))
     return q, v
 
 

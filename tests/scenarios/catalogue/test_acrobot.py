@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller, Status, Trait
+from erugin.controllers import Controller, Status, Tick, Trait
 from erugin.controllers.baselines import (
     BrysonWeights,
     EnergyShaping,
@@ -110,8 +110,8 @@ class Pushed(Controller):
     def __init__(self, robot: Robot, torque: float) -> None:
         self.robot, self.torque = robot, torque
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
-        return np.array([self.torque])
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.array([self.torque]))
 
 
 def test_one_step_of_the_published_run() -> None:

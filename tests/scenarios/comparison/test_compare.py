@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.cli.commands.compare import write_files
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.controllers.baselines import ComputedTorque
 from erugin.controllers.wrappers import MeasurementNoise, SampleAndHold, Saturation
 from erugin.robots import disturb
@@ -288,9 +288,9 @@ SPREAD = Scaled(Uniform(0.9, 1.1))
 class Slow(Called):
     """A law of which each computation takes a while."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         time.sleep(LONG)
-        return super().control(t, q, v, p)
+        return Tick(super().evaluate(t, q, v, p, memory).output)
 
 
 def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_either_name() -> None:
@@ -378,10 +378,10 @@ def test_a_law_that_is_held_is_timed_at_its_ticks() -> None:
 class Careless(Called):
     """A law in Python with a mistake that some starts meet."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         if np.asarray(q)[0] > 0.3:
-            return np.zeros(3)
-        return np.zeros(2)
+            return Tick(np.zeros(3))
+        return Tick(np.zeros(2))
 
 
 def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
@@ -417,7 +417,7 @@ def test_a_run_that_is_refused_names_its_controller_and_its_seed(threads: int) -
     ):
         compare(swing(0.02), ["own", "pd"], seeds=seeds, randomization=masses, threads=threads)
     with pytest.raises(
-        ModelError, match=r"^controller 'careless', seed \d+: Careless.control must return shape \(2,\)"
+        ModelError, match=r"^controller 'careless', seed \d+: Careless.evaluate must return an output of shape \(2,\)"
     ):
         compare(swing(0.02), {"careless": lambda s: Careless(program_control(s.robot))}, seeds=6)
 
@@ -449,5 +449,5 @@ def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped
 class Failing(Called):
     """A law in Python that raises."""
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         raise ZeroDivisionError("no gain")

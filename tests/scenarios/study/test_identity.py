@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller, ProgramController
+from erugin.controllers import Controller, ProgramController, Tick
 from erugin.controllers.wrappers import Delay
 from erugin.scenarios import Normal, Setup, Study, Uniform
 from erugin.scenarios.sampling import LatinHypercube, Sobol
 
 from ...support.study_cases import PENDULUM, load
+
+Array = NDArray[np.float64]
 
 STUDY = load()
 OTHERS: dict[str, Study] = {
@@ -175,11 +177,9 @@ class Damping(Controller):
         """Take the gain [N m s]."""
         self.robot, self._gain = STUDY.scenario().robot, gain
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """The torque at one tick."""
-        return -self._gain * np.asarray(v, dtype=np.float64)
+        return Tick(-self._gain * np.asarray(v, dtype=np.float64))
 
 
 def test_settings_of_controllers_belong_to_them_beside_their_law() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.scenarios import Results, Study, Trial, Uniform, sample
 from erugin.scenarios.sampling import LatinHypercube, Sobol
 from erugin.scenarios.study.factors import Factor
@@ -22,6 +22,8 @@ from erugin.scenarios.study.rerun import load_study, rerun
 from erugin.symbolic import EruginError, ModelError, ParameterError, StudyError, StudyWarning
 
 from ...support.study_cases import PENDULUM, PYTHON_LAW, data, load, rewrite_manifest
+
+Array = NDArray[np.float64]
 
 WHICH = ["duration", "plant.l1", "controller", "seed"]
 
@@ -189,15 +191,13 @@ class Shared(Controller):
         """Nobody is in it."""
         self.robot, self.inside, self.most = load(PYTHON_LAW).scenario().robot, 0, 0
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """No torque."""
         self.inside += 1
         self.most = max(self.most, self.inside)
         time.sleep(1e-3)
         self.inside -= 1
-        return 0.0 * np.asarray(v, dtype=np.float64)
+        return Tick(0.0 * np.asarray(v, dtype=np.float64))
 
 
 def test_one_law_in_python_for_several_settings_is_never_in_two_threads(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import EruginField, FirstOrder, follow, line
-from erugin.controllers import Controller, Program, ProgramController, Status, start_on
+from erugin.controllers import Controller, Program, ProgramController, Status, Tick, start_on
 from erugin.robots import Robot, assemble, assemble_velocities
 from erugin.scenarios import simulate
 from erugin.simulation import (
@@ -241,8 +241,8 @@ class TwoRows(Controller):
     def tolerance(self) -> float:
         return 1e-9
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return np.zeros(0)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.zeros(0))
 
 
 @dataclass(frozen=True)

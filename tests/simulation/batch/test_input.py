@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import FirstOrder, nonholonomic
-from erugin.controllers import Program, ProgramController
+from erugin.controllers import Program, ProgramController, Tick
 from erugin.robots import assemble
 from erugin.robots.examples import four_bar
 from erugin.simulation import RK4, Largest, SimulationInterrupted, Simulator, Trajectories
@@ -143,10 +142,8 @@ def test_a_mistake_in_a_controller_is_told_with_its_lane() -> None:
     """It would be made in every lane: it is raised, not counted among what befell a motion."""
 
     class Shapeless(Constant):
-        def control(
-            self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-        ) -> Array:
-            return np.zeros(2 if np.asarray(q)[0] < 0.45 else 3)
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.zeros(2 if np.asarray(q)[0] < 0.45 else 3))
 
     robot = two_link_arm()
     with pytest.raises(ModelError, match=r"must return shape \(2,\), got shape \(3,\)") as caught:

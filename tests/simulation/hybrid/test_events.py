@@ -10,10 +10,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import Program, ProgramController, Status
+from erugin.controllers import Program, ProgramController, Status, Tick
 from erugin.controllers.wrappers import Noise, SampleAndHold
 from erugin.robots import Contact, Robot, disturb, lagrangian_system, with_contacts
 from erugin.robots.signals import Step
@@ -37,7 +37,7 @@ from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector
 from erugin.symbolic import ModelError, ParameterError, Parameters
 
 from ...support.hybrid_cases import clock
-from ...support.rail import Feedback, Values, rail
+from ...support.rail import Feedback, rail
 
 Array = NDArray[np.float64]
 
@@ -181,10 +181,10 @@ def test_a_break_by_the_user_hands_back_the_segments() -> None:
     robot = rail()
 
     class Break(Feedback):
-        def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
             if t > 0.8:
                 raise KeyboardInterrupt
-            return np.zeros(1)
+            return Tick(np.zeros(1))
 
     modes = {
         "first": Mode(events=(Event(robot.q[0] - 0.5, "second", name="half"),)),
@@ -241,8 +241,8 @@ def test_a_failure_keeps_the_segments_unless_an_event_comes_before_it() -> None:
     x = robot.q[0]
 
     class Wall(Feedback):
-        def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-            return np.array([0.0 if np.asarray(q)[0] < 1.0 else np.nan])
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.array([0.0 if np.asarray(q)[0] < 1.0 else np.nan]))
 
     law = Wall(robot, [0.0, 0.0])
     first = Event(x - 0.5, "second", name="half")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import Controller, ProgramController, Status, start_on
+from erugin.controllers import Controller, ProgramController, Status, Tick, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.hamiltonian import (
     Cholesky,
@@ -40,8 +39,8 @@ class Spring(Controller):
     def __init__(self, robot: Robot, stiffness: float) -> None:
         self.robot, self.stiffness = robot, stiffness
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return -self.stiffness * np.asarray(q, dtype=np.float64)
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(-self.stiffness * np.asarray(q, dtype=np.float64))
 
 
 def arm() -> Robot:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
-from collections.abc import Mapping
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
 from erugin.robots.examples import iftomm_four_bars
 from erugin.scenarios import simulate
@@ -47,9 +46,9 @@ class Damper(Controller):
     def __init__(self, robot: Robot) -> None:
         self.robot, self.calls = robot, 0
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         self.calls += 1
-        return np.array([RATE * (np.cos(t) - np.asarray(v)[0])])
+        return Tick(np.array([RATE * (np.cos(t) - np.asarray(v)[0])]))
 
 
 def slider() -> Robot:
@@ -110,10 +109,10 @@ def test_idas_says_what_to_take_for_redundant_constraints() -> None:
 
 def test_what_a_law_says_on_the_screen_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
     class Loud(Damper):
-        def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
             if self.calls == 3:
                 print("here", file=sys.stderr)
-            return super().control(t, q, v)
+            return Tick(super().control(t, q, v))
 
     law = Loud(slider())
     with pytest.raises(SimulationError):

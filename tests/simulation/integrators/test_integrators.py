@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller, ProgramController, Status, start_on
+from erugin.controllers import Controller, ProgramController, Status, Tick, start_on
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.simulation import (
@@ -168,10 +167,10 @@ class Raising(Controller):
     def __init__(self, robot: Robot, when: float, error: BaseException) -> None:
         self.robot, self.when, self.error = robot, when, error
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         if t > self.when:
             raise self.error
-        return np.zeros(1)
+        return Tick(np.zeros(1))
 
 
 def coarse(row: Row) -> Integrator:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from erugin.constraints import distance, holonomic, nonholonomic
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator
 from erugin.robots.examples import four_bar, turtlebot3_burger
 from erugin.robots.hamiltonian import Cholesky
@@ -29,8 +28,8 @@ class Shaken(Controller):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
 
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
-        return np.array([20 * np.sin(3 * t)])
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+        return Tick(np.array([20 * np.sin(3 * t)]))
 
 
 def bars() -> Robot:

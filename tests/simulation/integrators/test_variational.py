@@ -8,10 +8,9 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from erugin.constraints import second_order
-from erugin.controllers import ProgramController, Status
+from erugin.controllers import ProgramController, Status, Tick
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system, with_inputs
 from erugin.robots.examples import bricard_mechanism, fukao_robot
 from erugin.scenarios import simulate
@@ -313,8 +312,8 @@ def test_wheels_roll_without_slip() -> None:
     v = assemble_velocities(robot, np.zeros(5), fixed=dict(zip(names[-2:], (2.0, 1.0), strict=True)))
 
     class Turn(Follower):
-        def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
-            return np.array([0.05 * np.sin(3.0 * t), 0.03])
+        def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
+            return Tick(np.array([0.05 * np.sin(3.0 * t), 0.03]))
 
     controller = Turn(robot, 0.0, 0.0)
     end = simulate(robot, controller, np.zeros(5), v, 1.0, step=1e-3, integrator=RK4())

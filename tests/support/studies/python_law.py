@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Tick
 from erugin.robots import Link, planar_manipulator
 from erugin.scenarios import Normal, Setup, Study, scenario
+
+Array = NDArray[np.float64]
 
 ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
 
@@ -21,11 +21,9 @@ class Damping(Controller):
         """Take the gain [N m s]."""
         self.robot, self.gain = ROBOT, gain
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """The torque at one tick."""
-        return -self.gain * np.asarray(v, dtype=np.float64)
+        return Tick(-self.gain * np.asarray(v, dtype=np.float64))
 
 
 def strong(setup: Setup) -> Damping:
