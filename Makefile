@@ -83,7 +83,7 @@ scenarios: $(VENV)/tools
 	$(VENV)/bin/erugin run --all --out out
 
 comparison: $(VENV)/tools
-	$(PY) -m docs.studies.rivals
+	$(PY) -m docs.studies.comparison
 
 # build/__editable__.* stays: it is the other half of .venv.
 clean:

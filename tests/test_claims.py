@@ -14,8 +14,7 @@ from packaging.requirements import Requirement
 
 from erugin import constraints
 from erugin.constraints import Exact, Perturbation
-from erugin.controllers import Controller
-from erugin.controllers import baselines as rivals
+from erugin.controllers import Controller, baselines
 
 from .support.project import ROOT, read_pyproject
 
@@ -52,7 +51,7 @@ def test_the_perturbation_equations_are_as_many_as_is_said() -> None:
 
 
 def test_the_control_laws_are_as_many_as_is_said() -> None:
-    count = len(concrete(rivals, Controller))
+    count = len(concrete(baselines, Controller))
     assert table()["control laws to compare with"]["Erugin"].startswith(f"{count}, ")
 
 

@@ -123,7 +123,7 @@ def broken(setup):
 
 @scenario("broken")
 def breaking(*, duration: float = 0.2):
-    '''An arm with a rival that cannot be built.
+    '''An arm with a baseline that cannot be built.
 
     Args:
         duration: of the motion [s].
@@ -132,7 +132,7 @@ def breaking(*, duration: float = 0.2):
 """
 
 
-def test_a_rival_of_the_file_that_cannot_be_built_is_told_with_its_line(
+def test_a_baseline_of_the_file_that_cannot_be_built_is_told_with_its_line(
     mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(mine).write_text(OWN + BROKEN, encoding="utf-8")

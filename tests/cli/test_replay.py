@@ -18,7 +18,7 @@ from erugin.symbolic import StudyError
 from erugin.views import stroboscope as defaults
 
 from ..support.command_line import files
-from ..support.report_study import draw, results, rivals
+from ..support.report_study import baseline_study, draw, results
 from ..support.study_cases import PENDULUM, load, rewrite_manifest
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -50,7 +50,7 @@ def test_pictures_of_the_scenarios_own_controller_are_drawn_of_it_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(defaults, "default_pictures", lambda _: {"any.txt": draw})
-    rivals.run(tmp_path / "results", progress=False)
+    baseline_study.run(tmp_path / "results", progress=False)
     for task, drawn in ((0, ["gains.txt"]), (1, ["any.txt"])):
         out = tmp_path / str(task)
         assert main(["replay", str(tmp_path / "results"), "--task", str(task), "--out", str(out)]) == 0

@@ -124,12 +124,12 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
 def test_the_same_motion_under_another_law() -> None:
     one = setup(controller_p={"trajectory.alpha": 5.0, "m1": 2.4})
     assert one.controller is not None
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
-    other = one.driven_by(rival)
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
+    other = one.driven_by(baseline)
     assert dict(other.controller_p) == {"m1": 2.4}
     first, second = (
         ran(setup(controller_p={"trajectory.alpha": 5.0})),
-        ran(one.driven_by(rival).with_parameters({"m1": 2.5})),
+        ran(one.driven_by(baseline).with_parameters({"m1": 2.5})),
     )
     # It follows what the program's law did with a wrong mass; with the right one it is given nothing to make up for.
     assert np.abs(first.q - second.q).max() < 0.05
@@ -138,11 +138,11 @@ def test_the_same_motion_under_another_law() -> None:
     assert free.energy[-1] == pytest.approx(free.energy[0], abs=1e-9)
 
 
-def test_a_rival_along_the_motion_repeats_it() -> None:
+def test_a_baseline_along_the_motion_repeats_it() -> None:
     one = setup()
     motion = ran(one)
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
-    np.testing.assert_allclose(ran(one.driven_by(rival(one))).q, motion.q, atol=1e-4)
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
+    np.testing.assert_allclose(ran(one.driven_by(baseline(one))).q, motion.q, atol=1e-4)
 
     seen: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
 

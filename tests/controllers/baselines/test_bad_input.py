@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, circle, line, tracking
-from erugin.controllers import Controller, Program, Reference, Status, Trait, reference_of
-from erugin.controllers import baselines as rivals
+from erugin.controllers import Controller, Program, Reference, Status, Trait, baselines, reference_of
 from erugin.controllers.baselines import (
     BarrierFunction,
     CbfFilter,
@@ -56,11 +55,11 @@ def test_the_table_of_laws_and_robots_is_that_of_the_code() -> None:
     assert {name for name, cls in classes.items() if not issubclass(cls, Wrapper)} <= {name for name, _ in rows}
 
 
-def test_every_rival_has_its_line() -> None:
+def test_every_baseline_has_a_row_of_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    told = page[page.index("## Rivals") : page.index("**The rule**")]
+    told = page[page.index("## Baseline controllers") : page.index("**The rule**")]
     for cls in BUILDERS:
-        if cls.__module__.startswith(rivals.__name__):
+        if cls.__module__.startswith(baselines.__name__):
             assert f"`{cls.__name__}`" in told, cls
 
 

@@ -143,7 +143,7 @@ def own(setup: Setup) -> Trajectory:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["computed torque", "operational space", "PD and gravity", "potential field"])
-def test_rivals_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
+def test_baselines_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
     assert setup.clearance is not None
     law = setup.baselines[name](setup)
     assert law.law is not None, "a symbolic law runs in batches"

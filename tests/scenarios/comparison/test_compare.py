@@ -384,7 +384,7 @@ class Careless(Called):
         return np.zeros(2)
 
 
-def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
+def test_a_baseline_that_cannot_follow_names_itself_and_the_tolerance() -> None:
     def rough(tolerance: float) -> MotionTracking:
         return MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference), tolerance=tolerance)
 
@@ -399,9 +399,9 @@ def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
 def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
     one = swing(0.2)
     lost = one.driven_by(Failing(program_control(one.robot)))
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
     with pytest.raises(SimulationError, match=r"controller 'late': the motion that MotionTracking follows.*values="):
-        compare(lost, {"late": rival}, seeds=2)
+        compare(lost, {"late": baseline}, seeds=2)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

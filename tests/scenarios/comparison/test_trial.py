@@ -16,7 +16,7 @@ from erugin.simulation import Integral, Simulator
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 
 from ...support.called_controller import Called
-from ...support.comparison_setup import RIVALS, VARIED, pd_gravity, program_control, swing
+from ...support.comparison_setup import BASELINES, VARIED, pd_gravity, program_control, swing
 
 Array = NDArray[np.float64]
 ENDINGS = ("end_time", "status", "ok", "ending")
@@ -101,23 +101,23 @@ def test_a_name_without_a_prefix_is_of_plant_and_law_alike(setup: Setup, own: Tr
 
 
 def test_gains_go_where_they_are_and_nowhere_else(setup: Setup) -> None:
-    rival = Trial.of(setup, "pd", pd_gravity)
-    alone = rival.run({})
-    assert same(rival.run({"swing.alpha": np.array([3.0])}), alone)
-    assert same(rival.run({"law.swing.alpha": np.array([3.0])}), alone)
+    baseline = Trial.of(setup, "pd", pd_gravity)
+    alone = baseline.run({})
+    assert same(baseline.run({"swing.alpha": np.array([3.0])}), alone)
+    assert same(baseline.run({"law.swing.alpha": np.array([3.0])}), alone)
     own = Trial.of(setup, "own", setup.controller, ignored=["pd.K_q1"])
     assert not same(own.run({"swing.alpha": np.array([3.0])}), own.run({}))
     assert same(own.run({"pd.K_q1": np.array([3.0])}), own.run({}))
 
 
-def test_values_of_the_setup_hold_for_rivals_too(setup: Setup) -> None:
+def test_values_of_the_setup_hold_for_baselines_too(setup: Setup) -> None:
     heavy = setup.with_parameters({"m1": 4.0})
-    trials = [Trial.of(heavy, name, source) for name, source in RIVALS.items()]
+    trials = [Trial.of(heavy, name, source) for name, source in BASELINES.items()]
     assert [trial.nominal("m1") for trial in trials] == [4.0, 4.0]
     assert [trial.controller_p["m1"] for trial in trials] == [4.0, 4.0]
     wrong = dataclasses.replace(setup, p={"m1": 4.0})
-    rival = Trial.of(wrong, "pd", pd_gravity)
-    assert (rival.nominal("plant.m1"), rival.nominal("law.m1")) == (4.0, 2.5)
+    baseline = Trial.of(wrong, "pd", pd_gravity)
+    assert (baseline.nominal("plant.m1"), baseline.nominal("law.m1")) == (4.0, 2.5)
 
 
 def test_the_nominal_value_of_every_name(own: Trial) -> None:

@@ -89,7 +89,7 @@ def switched() -> Case:
     return arm_case(ProgramController(Program(arm, rows), realization="actuated"), np.array([0.3, 0.8]))
 
 
-def rival(name: str) -> Case:
+def baseline(name: str) -> Case:
     case, cls = robot_case("two-link arm"), next(cls for cls in BUILDERS if cls.__name__ == name)
     return arm_case(BUILDERS[cls](case), case.q0)
 
@@ -129,8 +129,8 @@ CASES: dict[str, tuple[Callable[[], Case], tuple[Integrator, ...]]] = {
     "actuated program": (lambda: on_the_arm("actuated"), FREE + OTHERS),
     "called from Python": (lambda: on_the_arm("actuated", called=True), FREE + OTHERS[:4]),
     "rows that are switched": (switched, FREE),
-    "computed torque": (lambda: rival("ComputedTorque"), FREE),
-    "sliding mode": (lambda: rival("SlidingMode"), FREE),
+    "computed torque": (lambda: baseline("ComputedTorque"), FREE),
+    "sliding mode": (lambda: baseline("SlidingMode"), FREE),
     "no controller": (lambda: crank(driven=False), CLOSED),
     "driven closed loop": (lambda: crank(driven=True), CLOSED + OTHERS),
     "rolling wheels": (rolling, CLOSED),

@@ -1,4 +1,4 @@
-"""Rivals of the field study, and scenes with rings of obstacles."""
+"""Baselines of the field study, and scenes with rings of obstacles."""
 
 from __future__ import annotations
 
