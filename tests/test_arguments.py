@@ -233,7 +233,7 @@ def test_energies_and_resistances_are_finite_expressions(value: Any) -> None:  #
 
 
 @pytest.mark.parametrize("value", [3, math.nan, "nonsense", ARM, [3], {3: 3.0}, ca.MX.sym("u", 2), object()])
-def test_another_object_than_what_is_asked_for_is_named(value: Any) -> None:  # noqa: ANN401
+def test_an_object_of_the_wrong_class_is_named(value: Any) -> None:  # noqa: ANN401
     for call in (
         lambda: Program(value, PROGRAM.constraints) if value is not ARM else Program(ANY, ANY),
         lambda: Program(ARM, value),
@@ -265,7 +265,7 @@ def test_parameters_of_holding_are_checked(p: Any) -> None:  # noqa: ANN401
         ProgramController(PROGRAM, realization="bounded").holding(0.0, Q, p)
 
 
-def test_what_numbers_and_sizes_break_is_told_in_the_words_of_the_call() -> None:
+def test_bad_numbers_and_sizes_are_reported_by_argument_name() -> None:
     with pytest.raises(EruginError, match=r"is undefined or overflows with alpha = .*out of range"):
         Baumgarte(-1e200)
     with pytest.raises(ModelError, match=r"no room in memory for Limits.none with nq = 1000000000000"):

@@ -44,18 +44,18 @@ def test_every_row_of_the_table_has_a_cell_for_each_library() -> None:
     assert all(cell for row in rows.values() for cell in row.values())
 
 
-def test_the_perturbation_equations_are_as_many_as_is_said() -> None:
+def test_the_stated_number_of_perturbation_equations_is_right() -> None:
     # z = 0 is a row without an equation.
     count = len([each for each in concrete(constraints, Perturbation) if each is not Exact])
     assert f"{WORDS[count]} perturbation equations" in table()["deviations"]["Erugin"]
 
 
-def test_the_control_laws_are_as_many_as_is_said() -> None:
+def test_the_stated_number_of_control_laws_is_right() -> None:
     count = len(concrete(baselines, Controller))
     assert table()["control laws to compare with"]["Erugin"].startswith(f"{count}, ")
 
 
-def test_the_motions_in_other_programs_are_as_near_as_is_said() -> None:
+def test_the_stated_agreement_with_other_programs_is_right() -> None:
     page = (ROOT / "docs" / "bridges.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| ([0-9.e+-]+) \| [0-9.e+-]+ \| [0-9.]+ \|", page, re.MULTILINE)
     assert len(rows) == 2 * len({name for name, _ in rows}) >= 18
@@ -76,7 +76,7 @@ def test_versions_of_others_are_those_that_are_looked_at() -> None:
         assert version == said[1] or version.startswith(f"{said[1]}."), (name, version)
 
 
-def test_pinocchio_has_what_is_said_and_its_wheel_lacks_what_is_said() -> None:
+def test_pinocchio_has_what_the_table_states_and_its_wheel_lacks_the_rest() -> None:
     pin: Any = importlib.import_module("pinocchio")
     assert "wheel from PyPI, which is built without CasADi, CppAD and SDF" in " ".join(README.split())
     assert pin.WITH_CPPAD is False
@@ -165,7 +165,7 @@ def test_the_pythons_that_are_claimed_are_those_that_are_run() -> None:
 
 
 @pytest.mark.parametrize(("version", "wanted"), [("3.11", True), ("3.12", False), ("3.14", False)])
-def test_pybullet_is_asked_for_only_where_it_has_wheels(version: str, wanted: bool) -> None:
+def test_pybullet_is_required_only_where_it_has_wheels(version: str, wanted: bool) -> None:
     extras = read_pyproject()["project"]["optional-dependencies"]
 
     def packages(extra: str, seen: frozenset[str] = frozenset()) -> set[str]:

@@ -128,7 +128,7 @@ def test_the_filter_keeps_the_barriers(dimension: int) -> None:
     assert tight > 10, "in some places an obstacle must be in the way"
 
 
-def test_the_filter_rests_before_a_disc_and_is_led_around_it() -> None:
+def test_the_filter_stops_before_a_disc_and_swirl_guides_it_around() -> None:
     """Head-on, the plain filter has γ h towards the disc left; the tangential share turns it away."""
     numbers = (np.array([3.0, 0.0]), np.array([0.5]), np.zeros(2))
     h = 0.3

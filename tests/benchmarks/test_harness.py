@@ -87,7 +87,7 @@ def test_a_table_with_a_ragged_row_or_an_odd_name_is_refused() -> None:
         Table("../one", ONE.columns, ())
 
 
-def test_rows_of_targets_are_kept_until_they_are_measured_anew(page: Path) -> None:
+def test_rows_of_targets_are_kept_until_they_are_measured_again(page: Path) -> None:
     measured = page.parent / "measured"
     slow, fast = (Timing(np.array([x, 2 * x, 4 * x])) for x in (3e-6, 1e-6))
     first = [Reach.of("tick", "rival", fast, slow, 5.0), Reach("import", "", "0.3 s", "", 0.3, 0.4, True, "s")]

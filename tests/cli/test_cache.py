@@ -104,7 +104,7 @@ def test_what_cannot_be_deleted(
     assert capsys.readouterr().err == f"error: cannot delete {path}: Permission denied\n"
 
 
-def test_limit_that_is_none(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_limit_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", "much")
     assert main(["cache"]) == 2
     assert "ERUGIN_CACHE_LIMIT must be a size in MiB above zero, or none, got 'much'" in capsys.readouterr().err

@@ -96,7 +96,7 @@ def test_bad_words_are_refused(
     assert not out.exists() or files(out) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
+def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(
     mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
@@ -132,7 +132,7 @@ def breaking(*, duration: float = 0.2):
 """
 
 
-def test_a_baseline_of_the_file_that_cannot_be_built_is_told_with_its_line(
+def test_a_baseline_of_the_file_that_cannot_be_built_is_reported_with_its_line(
     mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(mine).write_text(OWN + BROKEN, encoding="utf-8")

@@ -94,9 +94,7 @@ def test_a_plant_goes_into_urdf(file: str, tmp_path: Path) -> None:
     assert 'value="4.25"' in out.read_text(encoding="utf-8")
 
 
-def test_what_urdf_has_no_place_for_is_left_out_when_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_urdf_cannot_represent_is_left_out_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "crank.urdf"
     words = ["export", "slider-crank", "--to", "urdf", "--out", str(out)]
     assert main(words) == 2
@@ -174,7 +172,7 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
         (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )
-def test_bad_words_are_told_and_nothing_is_written(
+def test_bad_arguments_are_reported_and_nothing_is_written(
     file: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -217,14 +215,14 @@ def test_a_plant_in_phases_can_be_exported(tmp_path: Path) -> None:
     assert fmpy.read_model_description(str(out)).modelExchange is not None
 
 
-def test_what_for_must_be_said(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_format_must_be_given(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         export(file)
     assert ended.value.code == 2
     assert f"a format is required: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert export(file, "--to", "casadi", "--out", "/dev/null/law.json") == 2
     assert "cannot write to the folder '/dev/null'" in capsys.readouterr().err
 
@@ -248,7 +246,7 @@ def test_all_bridges_are_listed_with_their_verbs_and_versions(
         assert second.strip() == bridge.carries
 
 
-def test_a_package_that_is_missing_is_told_with_its_command(
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -87,7 +87,7 @@ def test_list_of_one_shows_its_settings_with_units(capsys: pytest.CaptureFixture
         ((-0.252, -0.25), "-0.252 … -0.25"),
     ],
 )
-def test_what_is_expected_is_told_with_its_digits(expected: tuple[float, float] | None, text: str) -> None:
+def test_expected_values_are_printed_with_their_digits(expected: tuple[float, float] | None, text: str) -> None:
     assert expected_text(expected) == text
 
 

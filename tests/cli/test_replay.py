@@ -67,7 +67,7 @@ def test_a_run_that_had_to_stop_stops_again_at_the_same_time(
     assert "bit for bit" in told
 
 
-def test_other_numbers_are_told_by_how_much_they_differ(
+def test_results_that_differ_are_reported_with_the_difference(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import pyarrow.parquet as pq

@@ -68,9 +68,7 @@ def test_a_study_is_run_into_a_folder_of_its_name(
         ("x = 1\n", "has no study: write study = Study(scenario, factors, …)"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(
-    text: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_in_a_file_is_reported(text: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(text, encoding="utf-8")
     assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
     errors = capsys.readouterr().err
@@ -79,7 +77,7 @@ def test_what_is_wrong_with_a_file_is_told(
     assert not (file.parent / "out").exists()
 
 
-def test_a_line_that_fails_while_the_model_is_built_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_that_fails_while_the_model_is_built_is_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     maker = "def broken(setup):\n    return 1 / 0\n"
     file.write_text(f"{BEGIN}{maker}study = Study(pendulum, {{}}, {{'mine': broken}})\n", encoding="utf-8")
     assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2

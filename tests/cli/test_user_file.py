@@ -193,7 +193,7 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
         ("duration: float", "duration: Seconds", "must be defined before its function: name 'Seconds'", "@scenario"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(
+def test_a_mistake_is_reported_with_its_line(
     folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str, shown: str
 ) -> None:
     assert old in PENDULUM
@@ -238,7 +238,7 @@ def test_a_file_that_is_no_text(folder: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
-def test_a_file_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_a_scenario_file_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "mine.py"]) == 2
     assert capsys.readouterr().err == "error: cannot read 'mine.py': No such file or directory\n"
     (folder / "mine.py").mkdir()

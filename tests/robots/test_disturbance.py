@@ -109,7 +109,7 @@ def test_a_runge_kutta_method_keeps_its_order_across_the_ends_of_a_pulse(signal:
     assert np.log2(errors[0] / errors[2]) / 2 > 3.8
 
 
-def test_noise_has_the_size_and_the_band_that_it_is_told_over_many_seeds() -> None:
+def test_noise_has_the_given_size_and_band_over_many_seeds() -> None:
     """At any instant over seeds, and over time in each: root mean square A; all power in the band, evenly."""
     robot, band, size = point_mass(), (0.7, 3.2), 2.5
     one = disturb(robot, BandNoise([size, 0.5], band, terms=6), robot.q)

@@ -161,7 +161,7 @@ def test_a_baseline_along_the_motion_repeats_it() -> None:
         MotionTracking(look)(one.driven_by(None))
 
 
-def test_measures_and_metrics_are_told() -> None:
+def test_measures_and_metrics_are_listed() -> None:
     one = setup(measures={"end": Measure(lambda motion: motion.t[-1], "s", (0.2, 0.4)), "any": Measure(len)})
     motion = ran(one)
     end, length = one.measure(motion)

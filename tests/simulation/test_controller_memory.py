@@ -54,7 +54,7 @@ def pushed(times: Floats, schedule: Floats) -> tuple[Array, Array]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("integrator", "misses"), METHODS.items(), ids=repr)
-def test_a_controller_takes_in_every_sample_once_and_is_asked_between_them_with_the_last(
+def test_a_controller_records_every_sample_once_and_is_called_in_between_with_the_last(
     integrator: Integrator, misses: tuple[float, float]
 ) -> None:
     """250 steps are three blocks of an integrator; what is tried within a step belongs to the sample before it."""
@@ -110,7 +110,7 @@ def test_a_condition_met_at_a_sample_leaves_the_memory_of_that_sample() -> None:
 
 
 @pytest.mark.parametrize("integrator", METHODS, ids=repr)
-def test_a_trajectory_keeps_each_status_and_what_was_said_when_it_changed(integrator: Integrator) -> None:
+def test_a_trajectory_keeps_each_status_and_the_note_at_its_change(integrator: Integrator) -> None:
     robot = mass(on_a_line=isinstance(integrator, Reduced | Projected))
     controller = Troubled(robot, limited=0.295, held=0.695)
     motion = simulate(robot, controller, [0.0, 0.0], [1.0, 0.0], 1.0, step=0.1, integrator=integrator)

@@ -123,7 +123,7 @@ def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> No
     assert len(motion) == 3
 
 
-def test_room_is_what_is_free_and_a_failed_allocation_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_free_memory_and_a_failed_allocation_is_reported_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "free_memory", lambda: 1e9)
     with require_memory(1.2e8, "numbers", "take fewer"):
         pass

@@ -76,7 +76,7 @@ def test_a_crossing_is_seen_in_the_step_before_it(phase: float, bend: float, twi
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.65, 30.0))
-def test_one_that_is_passed_at_a_distance_is_none(phase: float, distance: float) -> None:
+def test_a_singularity_passed_at_a_distance_is_not_reported(phase: float, distance: float) -> None:
     """δ in units of s h; whatever the phase, 0.65 and more is let pass, 0.35 is not."""
     time = STEPS - phase
     assert first_told(SLOPE**2 * (time**2 + distance**2)[:, None]) is None
@@ -111,14 +111,14 @@ def test_a_start_of_one_sample_makes_no_difference() -> None:
     assert first_told(halving) == first_told(halving, 1) == first_told(halving, 1, 2) == 1
 
 
-def test_a_pivot_that_is_zero_is_told_and_one_that_is_no_number_is_not() -> None:
+def test_a_zero_pivot_is_reported_and_a_nan_pivot_is_not() -> None:
     """Behind a zero pivot others are no numbers; where the first bad one is none, something else is wrong."""
     zero, good, none = 1e-11, 0.5, np.nan
     for rows, told in (([good, zero], 1), ([zero, none], 1), ([none, zero], None), ([good, none], None)):
         assert first_told(np.array([[good, good], rows])) == told
 
 
-def test_a_row_that_creeps_to_zero_is_told_beside_its_scale_or_beside_itself() -> None:
+def test_a_row_that_approaches_zero_slowly_is_reported_relative_to_its_scale_or_itself() -> None:
     """A quarter less by every step, it never points to zero; a single row has no other to be compared with."""
     creeping = 0.75 ** (2.0 * np.arange(60.0))[:, None]
     told = int(np.argmax(creeping[:, 0] <= 1e-10))

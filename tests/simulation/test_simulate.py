@@ -188,7 +188,7 @@ def test_natural_constraints_hold_in_free_motion() -> None:
     assert float(reaction) == pytest.approx(9.81 * 0.8)
 
 
-def test_a_parameter_given_to_the_wrong_side_is_told_where_it_belongs() -> None:
+def test_a_parameter_given_to_the_wrong_side_is_refused_with_the_right_one() -> None:
     program = disc_program()
     with pytest.raises(ParameterError, match=r"'disc\.radius' is a parameter of the controller.*controller_p="):
         simulate(

@@ -313,7 +313,7 @@ def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:
         np.testing.assert_allclose(here.tangent @ (chart.free.T @ v), v, atol=1e-10)
 
 
-def test_a_branch_that_is_lost_is_told() -> None:
+def test_a_lost_branch_is_reported() -> None:
     """Steps of a quarter turn through the crossing, and no halving allowed."""
     robot = with_inputs(equal_arms(), ())
     with pytest.raises(SimulationError, match=r"[Uu]se shorter steps"):

@@ -57,7 +57,7 @@ def test_cache_serves_one_compiler_only(tmp_path: Path, compiler: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1000])
-def test_truncated_library_is_made_anew(tmp_path: Path, compiler: Path, length: int) -> None:
+def test_a_truncated_library_is_compiled_again(tmp_path: Path, compiler: Path, length: int) -> None:
     whole = build(tmp_path / "cache", 1, ERUGIN_CC=compiler)
     (library,) = libraries(tmp_path / "cache")
     good = library.read_bytes()
@@ -213,7 +213,7 @@ def give_away(path: Path) -> None:
     [damage, link, pipe, give_away, lambda path: path.chmod(0o602), lambda path: path.chmod(0o620), Path.unlink],
     ids=["damaged", "link", "pipe", "foreign", "of all", "of a group", "gone"],
 )
-def test_what_is_not_whole_and_ours_is_made_anew(
+def test_a_library_that_is_damaged_or_not_ours_is_compiled_again(
     copier: Compiler, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     path = compiled_library("text", copier)

@@ -273,7 +273,9 @@ def test_limit(monkeypatch: pytest.MonkeyPatch, text: str, size: float) -> None:
 
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("text", ["much", "0", "-1", "nan", "1 GiB"])
-def test_limit_that_is_none(tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_invalid_limit_is_refused(
+    tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", text)
     with pytest.raises(ModelError, match=f"above zero, or none, got {text!r}"):
         compiled_library("text", copier)

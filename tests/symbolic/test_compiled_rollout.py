@@ -230,7 +230,7 @@ def test_threads_have_the_bits_of_one(lanes: int) -> None:
     assert_same_bits(Run(after, outputs), alone)
 
 
-def test_interpreter_goes_on_beside_a_loop() -> None:
+def test_the_interpreter_runs_beside_a_loop() -> None:
     loop = compiled(1)
     x, p = starts(1)
     # Outputs that overlap themselves, so that a long run takes no memory.

@@ -198,7 +198,7 @@ def test_library_that_can_be_neither_loaded_nor_removed(
 
 @pytest.mark.parametrize("flags", ["-fnonsense", "-c", "-march=x86-64 -lnosuchlibrary", "-DT=struct", "'"])
 @pytest.mark.compiled
-def test_flags_that_cannot_work_are_told(tmp_path: Path, flags: str) -> None:
+def test_flags_that_cannot_work_are_reported(tmp_path: Path, flags: str) -> None:
     compiled, _, (warned,) = build(tmp_path / "cache", ERUGIN_CFLAGS=flags)
     assert compiled == ["False"]
     told = {"-fnonsense": "-fnonsense", "-c": "cannot be loaded: ", "'": 'ERUGIN_CFLAGS is "\'": No closing quotation'}
@@ -248,7 +248,7 @@ def test_number_of_lanes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("text", ["0", "3", "16", "-1", "2.0", "x", "auto", "0x4", "４"])
-def test_number_of_lanes_that_is_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_number_of_lanes_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ERUGIN_LANES", text)
     x = ca.SX.sym("x")
     for _ in range(2):
@@ -286,7 +286,7 @@ for compiled in (None, True, False):
 """
 
 
-def test_symbol_from_elsewhere_is_told_as_such_and_not_as_a_missing_compiler(tmp_path: Path) -> None:
+def test_a_foreign_symbol_is_reported_as_such_and_not_as_a_missing_compiler(tmp_path: Path) -> None:
     process = start(environment(tmp_path), 1, FOREIGN)
     output, errors = process.communicate(timeout=60.0)
     assert errors == ""
@@ -294,7 +294,7 @@ def test_symbol_from_elsewhere_is_told_as_such_and_not_as_a_missing_compiler(tmp
     assert set(output.splitlines()) == {"output 'z' of kernel 'foreign' uses elsewhere, not among its inputs ['x']"}
 
 
-def test_compiler_is_asked_in_any_language(tmp_path: Path) -> None:
+def test_the_compiler_is_queried_in_any_language(tmp_path: Path) -> None:
     script = write_script(
         tmp_path / "cc",
         'printf "\\377\\376 cc 1.0\\n"; [ "$1" = --version ] || { printf "\\377 error: no\\n" >&2; exit 1; }',

@@ -151,7 +151,7 @@ def drawn(figure: Figure) -> NDArray[np.int64]:
     return np.asarray(canvas.buffer_rgba(), dtype=np.int64)[..., :3]
 
 
-def test_a_frame_is_what_drawing_all_anew_would_give(tmp_path: Path) -> None:
+def test_a_frame_equals_a_full_redraw(tmp_path: Path) -> None:
     motions = (
         Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 0.3, step=1e-2),
         Simulator(turtlebot3_burger(form="reduced")).run([0.0] * 5, [0.2, 0.5], 0.3, step=1e-2),

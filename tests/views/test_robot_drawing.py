@@ -249,7 +249,7 @@ def test_phases_of_different_plants_are_one_motion() -> None:
     np.testing.assert_allclose(postures[-1].way, tip)
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     run = still(arm(), [0.1, 0.2])
     with pytest.raises(ModelError, match="at least 2"):
         run.draw(flashes=1)

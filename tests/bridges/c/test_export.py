@@ -63,7 +63,7 @@ def test_control_gives_the_same_to_rounding(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_numbers_that_are_none_and_huge_ones_are_told_and_write_nothing(law: str) -> None:
+def test_nan_and_huge_numbers_are_reported_and_write_nothing(law: str) -> None:
     controller = controller_of(law)
     t, q, v, p = states(controller, 300, 3)
     rng = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def test_an_arm_that_is_stretched_out_is_singular() -> None:
     np.testing.assert_array_equal(u, UNTOUCHED)
 
 
-def test_rows_that_contradict_each_other_are_told_where_the_method_serves_dependent_ones(tmp_path: Path) -> None:
+def test_contradictory_rows_are_reported_by_methods_that_support_dependent_ones(tmp_path: Path) -> None:
     robot = two_link_arm()
     rows = [holonomic(robot.q[0], name="one"), holonomic(robot.q[0] - 1.0, name="other")]
     controller = ProgramController(Program(robot, rows), method=LeastNormMultipliers())
@@ -110,7 +110,7 @@ def test_wrapped_law_that_keeps_expressions_is_that_of_the_wrapper(tmp_path: Pat
     assert np.abs(law(t, q, v, p)[0] - compiled_law("computed torque")(t, q, v, inside)[0]).max() > 0.1
 
 
-def test_inputs_are_cut_to_the_limits_if_asked_and_told(tmp_path: Path) -> None:
+def test_inputs_are_clipped_to_the_limits_on_request_and_it_is_reported(tmp_path: Path) -> None:
     arm = controller_of("computed torque").robot
     effort = np.array([40.0, 15.0, np.inf])
     limited = dataclasses.replace(arm, limits=Limits(arm.limits.lower, arm.limits.upper, arm.limits.speed, effort))
@@ -262,7 +262,7 @@ def test_what_cannot_go_on_leaves_the_state_as_it_was(tmp_path: Path) -> None:
     assert fast.tolist() == [1e200, -1e200]
 
 
-def test_natural_constraints_that_depend_on_each_other_are_told(tmp_path: Path) -> None:
+def test_dependent_natural_constraints_are_reported(tmp_path: Path) -> None:
     robot = crank_rocker()
     plant = Plant(OpenLoop(robot, np.zeros(3)), robot, tmp_path)
     flat = np.zeros(3)

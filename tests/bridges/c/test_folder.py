@@ -104,7 +104,7 @@ def test_names_keep_apart_in_c_as_the_standard_promises_it(name: str, tmp_path: 
     compiled([user], tmp_path / "user.o", "-c", f"-I{written.folder}")
 
 
-def test_files_are_those_that_are_said(tmp_path: Path) -> None:
+def test_files_are_those_that_are_documented(tmp_path: Path) -> None:
     law = controller_of("four-bar")
     written = export(law, tmp_path / "x", name="bars")
     assert sorted(written.files) == ["CMakeLists.txt", "README.md", "bars.c", "bars.h", "main.c"]
@@ -119,7 +119,7 @@ def test_files_are_those_that_are_said(tmp_path: Path) -> None:
         assert (written.folder / name).read_bytes() == (again.folder / name).read_bytes()
 
 
-def test_a_coordinate_and_its_velocity_are_both_told_where_c_has_no_such_name(tmp_path: Path) -> None:
+def test_a_coordinate_and_its_velocity_are_both_named_where_c_has_no_such_name(tmp_path: Path) -> None:
     angle, rate, u = ca.SX.sym("φ"), ca.SX.sym("φ"), ca.SX.sym("u")
     wheel = lagrangian_system(q=angle, v=rate, p=Parameters.declare({"J": 1.0}), T=rate**2 / 2, u=u, Q=u)
     law = ProgramController(Program(wheel, [holonomic(angle, name="still")]), realization="actuated")

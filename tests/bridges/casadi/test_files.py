@@ -271,7 +271,7 @@ def test_no_damage_goes_unseen(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(path, robot).control(0.0, [0, 0], [0, 0]), [0.0, 0.6])
 
 
-def test_a_missing_file_and_one_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_that_cannot_be_written_are_reported(tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match=r"nothing\.json: cannot be read: No such file"):
         load(tmp_path / "nothing.json", two_link_arm())
     with pytest.raises(OSError, match="No such file"):

@@ -228,7 +228,7 @@ def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Cont
         np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
 
 
-def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
+def test_a_law_inspected_while_it_runs_shows_what_it_records() -> None:
     law = estimating(chain())
     own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
     runs = [samples(seed) for seed in (1, 2)]

@@ -112,7 +112,7 @@ def test_forces_are_those_of_the_inputs() -> None:
     np.testing.assert_array_equal(generalized_force(arm, ideal, numbers)(0.0, Q0, V0, output), output)
 
 
-def test_without_a_law_nothing_is_said() -> None:
+def test_without_a_law_nothing_is_reported() -> None:
     free = Recorder(planar_manipulator(LINKS), None, step=STEP, samples=2)
     assert free.tick(Q0, V0).shape == (0,)
 
@@ -123,7 +123,7 @@ def test_a_state_of_another_shape_is_refused() -> None:
         recorder.tick([0.0, 0.0, 0.0], [0.0, 0.0])
 
 
-def test_robots_that_differ_are_told_apart_by_entry_and_amount() -> None:
+def test_robots_that_differ_are_distinguished_by_entry_and_amount() -> None:
     arm, other = planar_manipulator(LINKS), planar_manipulator([LINKS[0], Link(0.4, 0.9, 0.2, 0.01)])
     states = StateConversion(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
 

@@ -141,7 +141,7 @@ def test_followers_move_with_their_leader_and_take_no_force() -> None:
     ],
     ids=["placed upside down", "slanted", "placed so that it is parallel", "against each other"],
 )
-def test_angles_from_the_world_are_told_by_how_the_joints_lie_there(
+def test_angles_from_the_world_are_recognized_by_the_positions_of_the_joints(
     axes: tuple[Triple, Triple], turn: Triple, expected: list[list[int]]
 ) -> None:
     """Beside Pinocchio, which has the joints between the bodies."""

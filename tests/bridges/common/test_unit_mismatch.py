@@ -164,7 +164,7 @@ def test_another_unit_is_named(
 
 
 @each_program
-def test_ranges_of_joints_in_degrees_or_mm_are_told(into: Into, law: ProgramController, tmp_path: Path) -> None:
+def test_ranges_of_joints_in_degrees_or_mm_are_reported(into: Into, law: ProgramController, tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match=r"the model's joint ranges are 57\.3 × the robot's: angles in degrees\?"):
         into(law, in_degrees(UPRIGHT), -9.81, tmp_path)
     long = UPRIGHT.replace(SLIDE, 'lower="0" upper="800"')
@@ -203,7 +203,7 @@ def test_another_robot_is_no_other_unit(
         ),
     ],
 )
-def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
+def test_a_mass_matrix_that_pybullet_cannot_compute_is_compared_by_its_bodies(
     units: Mapping[str, float], said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tilted.urdf"
@@ -214,7 +214,7 @@ def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_path: Path) -> None:
+def test_an_equal_robot_whose_mass_matrix_pybullet_cannot_compute_is_reported_as_such(tmp_path: Path) -> None:
     heavy, file = written(PLAIN, mass=1e3), tmp_path / "heavy.urdf"
     file.write_text(heavy, encoding="utf-8")
     with pytest.raises(BridgeError, match=r"axes of their links; the masses on its joints are those of the robot$"):
@@ -255,12 +255,12 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
     ],
     ids=["seven joints", "absolute angles", "floating", "planar"],
 )
-def test_a_model_of_any_joints_in_mm_and_g_is_told(make: Callable[[], Robot], said: str) -> None:
+def test_a_model_of_any_joints_in_mm_and_g_is_recognized(make: Callable[[], Robot], said: str) -> None:
     assert said in pinocchio.match(make(), scaled_robot(make(), mass=1e3, length=1e3, gravity=1e3)).units
 
 
 @pytest.mark.parametrize(("mass", "length"), [(1e3, 1.0), (1e-3, 1e3)], ids=["in g", "in t and mm"])
-def test_units_that_turning_joints_cannot_tell_apart_are_both_told(mass: float, length: float) -> None:
+def test_units_that_turning_joints_cannot_distinguish_are_both_named(mass: float, length: float) -> None:
     """A million times the lengths squared, a thousandth of the masses: M and h are a thousand times these, as in g."""
     found = pinocchio.match(chain(), scaled_robot(chain(), mass=mass, length=length, gravity=length))
     in_g, in_t = (
@@ -397,7 +397,7 @@ def test_a_model_that_is_not_a_number_has_no_units() -> None:
     assert not found.same
 
 
-def test_masses_that_are_not_numbers_are_told() -> None:
+def test_masses_that_are_not_numbers_are_reported() -> None:
     theirs = {
         "swing": MassProperties(np.nan, np.zeros(3), np.full((3, 3), np.nan)),
         "end": MassProperties(0.7, np.zeros(3), 0.05 * EYE),

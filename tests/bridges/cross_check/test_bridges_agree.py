@@ -98,7 +98,7 @@ def test_only_common_times_are_compared() -> None:
     np.testing.assert_array_equal(there, [0, 2])
 
 
-def test_a_scenario_without_its_model_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_scenario_without_its_model_is_left_out_and_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing(scenario: Scenario) -> CrossCheckCase:
         if scenario.name == CASE_NAMES[1]:
             raise BridgeError("its file comes with another package")

@@ -390,7 +390,7 @@ def test_a_plant_is_not_made_with_a_time_step_that_drake_asserts_against(time_st
 
 
 @pytest.mark.parametrize("mass", [1e-320, 1e300])
-def test_bodies_that_drake_refuses_are_told_with_the_robot(mass: float) -> None:
+def test_bodies_that_drake_refuses_are_reported_with_the_robot(mass: float) -> None:
     with pytest.raises(BridgeError, match=f"Drake rejects the bodies of {chain().name}"):
         drake.export(chain(), p={"m1": mass})
 

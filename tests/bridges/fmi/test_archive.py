@@ -265,7 +265,7 @@ def test_another_model_has_another_token(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}", token) for token in tokens)
 
 
-def test_units_bounds_and_starts_are_told(unpacked: dict[str, Path]) -> None:
+def test_units_bounds_and_start_values_are_described(unpacked: dict[str, Path]) -> None:
     description = fmpy.read_model_description(unpacked["2.0"] / "loop.fmu")
     variables = {variable.name: variable for variable in description.modelVariables}
     assert (variables["q.q1"].unit, variables["v.q1"].unit, variables["m1"].unit) == ("rad", "rad/s", "kg")
@@ -419,7 +419,7 @@ def test_units_of_a_linkage_and_of_a_circuit() -> None:
     assert all(parameter.unit == measured[parameter.name[-1]] for parameter in ladder.parameters)
 
 
-def test_nothing_is_told_where_the_equations_contradict_themselves() -> None:
+def test_no_unit_is_inferred_where_the_equations_contradict_themselves() -> None:
     """A potential of k x and k x² at once gives k no unit, and a wrong one would be worse than none."""
     q, v, p = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("p", 2)
     parameters = Parameters(("m", "k"), p, {"m": 1.0, "k": 2.0})

@@ -96,7 +96,7 @@ def test_instances_side_by_side_have_their_own_parameters(setup: Setup, loops: d
     require_same(found, np.hstack([np.hstack([each.q, each.v]) for each in alone]))
 
 
-def test_a_parameter_is_changed_while_the_motion_goes_on(setup: Setup, loops: dict[str, Fmu]) -> None:
+def test_a_parameter_is_changed_during_the_motion(setup: Setup, loops: dict[str, Fmu]) -> None:
     changes = [(200, "arm::field.speed", 0.25)]
     found = run_in_ecos({"arm": loops["3.0"].path}, named("arm", STATES), step=STEP, steps=400, changes=changes).values
     first = motion(setup, law_of(setup), 0.2)
@@ -195,7 +195,7 @@ def test_a_linkage_whose_names_are_quoted_moves_as_it_does_here(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_value_that_a_parameter_must_not_have_is_told_and_not_taken(loops: dict[str, Fmu], version: str) -> None:
+def test_a_forbidden_value_of_a_parameter_is_reported_and_ignored(loops: dict[str, Fmu], version: str) -> None:
     read = ["arm::disc.radius", "arm::time"]
     found = run_in_ecos({"arm": loops[version].path}, read, step=STEP, steps=3, changes=[(1, "arm::disc.radius", -1.0)])
     assert "disc.radius must be greater than zero, got -1" in found.said

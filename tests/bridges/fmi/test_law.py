@@ -129,7 +129,7 @@ def test_values_that_a_parameter_must_not_have_are_refused_by_name(law: dict[str
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_messages_are_told_in_the_categories_that_are_on(law: dict[str, Path], version: str, tmp_path: Path) -> None:
+def test_messages_are_logged_in_the_enabled_categories(law: dict[str, Path], version: str, tmp_path: Path) -> None:
     """Errors at first, as FMI 2.0 (2.1.3), the text for 3.0.3 (2.2.4) and the Reference FMUs have it; then as asked."""
     description, said = fmpy.read_model_description(law[version]), list[str]()
     fmpy.extract(law[version], tmp_path)
@@ -163,7 +163,7 @@ def test_inputs_that_are_no_numbers_are_refused_by_name(law: dict[str, Path], ve
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_singular_position_is_told_and_left_again(law: dict[str, Path], version: str) -> None:
+def test_a_singular_position_is_reported_and_left_again(law: dict[str, Path], version: str) -> None:
     with Instance(law[version]) as instance:
         good = instance.get(["u.M1", "u.M2"])
         instance.set({"q.q2": 0.0})
@@ -174,7 +174,7 @@ def test_a_singular_position_is_told_and_left_again(law: dict[str, Path], versio
 
 
 @pytest.mark.parametrize("away", [0.0, 0.2])
-def test_rows_that_depend_are_taken_and_rows_that_contradict_are_told(tmp_path: Path, away: float) -> None:
+def test_dependent_rows_are_accepted_and_contradictory_ones_are_reported(tmp_path: Path, away: float) -> None:
     robot = two_link_arm()
     tip, q, v = robot.points["tip"], np.array([-0.5, 1.0]), np.array([0.1, 0.2])
     rows = [holonomic(tip[0] - 0.7, name="one"), holonomic(tip[0] - 0.7 - away, name="another")]

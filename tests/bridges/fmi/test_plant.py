@@ -71,7 +71,7 @@ def test_parameters_are_the_laws(plants: dict[str, Path]) -> None:
     np.testing.assert_array_equal(found.controller_p, expected.controller_p)
 
 
-def test_names_that_differ_are_told_on_both_sides(plants: dict[str, Path]) -> None:
+def test_names_that_differ_are_listed_on_both_sides(plants: dict[str, Path]) -> None:
     longer = planar_manipulator([Link.point_mass(0.6, 2.5), Link.point_mass(0.5, 1.8), Link.point_mass(0.3, 1.0)])
     with pytest.raises(BridgeError, match=r"q\.q3"):
         fmi.drive(ProgramController(disc_program(longer), realization="actuated"), plants["3.0"], 0.1, step=STEP)
@@ -128,7 +128,7 @@ def test_a_unit_of_a_type_is_a_unit_of_its_variables(plants: dict[str, Path], tm
     ("unit", "said"),
     [("", "without a unit in the FMU"), (' unit="turns"', "in the unknown unit 'turns' in the FMU")],
 )
-def test_units_that_are_not_told_are_told_as_such(
+def test_units_that_are_not_declared_are_reported(
     plants: dict[str, Path], tmp_path: Path, unit: str, said: str
 ) -> None:
     changes = [*with_unit(unit, ""), ("<UnitDefinitions>", '<UnitDefinitions><Unit name="turns" />')]

@@ -64,7 +64,7 @@ def test_zero_residual_is_the_simulation_bit_for_bit(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("through", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy])
-def test_an_environment_that_is_sent_or_copied_goes_on_from_where_it_is(
+def test_a_pickled_or_copied_environment_continues_from_its_state(
     setup: Setup, through: Callable[[Environment], Environment]
 ) -> None:
     env = export(setup, dictionary=True)

@@ -127,7 +127,7 @@ def test_a_mass_falls_onto_a_line_and_stays_there(called: bool) -> None:
         assert np.abs(states[~flight][:, [1, 3]]).max() <= 1e-7
 
 
-def test_a_held_law_is_asked_at_the_start_of_its_phase_and_of_each_period() -> None:
+def test_a_held_law_is_called_at_the_start_of_its_phase_and_of_each_period() -> None:
     """A law that says the time: held from the switch on up to the end of the period, then from tick to tick."""
     robot = point_mass()
     clock = OpenLoop(robot, ca.vertcat(robot.t, 0.0))
@@ -223,7 +223,7 @@ def test_a_phase_that_is_over_at_once_gives_way_at_the_start() -> None:
         never.reset(seed=0)
 
 
-def test_a_phase_that_cannot_go_on_is_told_by_name() -> None:
+def test_a_phase_that_cannot_continue_is_named() -> None:
     setup = handed_over(lambda _: 0.1)
     robot = setup.robot
     twice = holonomic(ca.vertcat(robot.q[0], 2.0 * robot.q[0]), name="twice")
@@ -368,7 +368,7 @@ def test_nothing_begins_when_the_duration_is_over() -> None:
 
 
 @pytest.mark.parametrize("period", [0.002, 0.1])
-def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float) -> None:
+def test_a_phase_that_becomes_singular_is_reported_as_in_a_simulation(period: float) -> None:
     setup = swing(0.6)
     robot = setup.robot
     away = ca.vertcat(0.2 + 1.5 * robot.t, 0.6 + 0.5 * robot.t)

@@ -93,7 +93,7 @@ def test_a_dictionary_holds_the_same_numbers(setup: Setup) -> None:
     assert named.observation_space.contains(b)
 
 
-def test_bounds_come_from_the_drives_or_are_told(setup: Setup) -> None:
+def test_bounds_come_from_the_drives_or_must_be_given(setup: Setup) -> None:
     arm = next(s for s in SCENARIOS if s.name == "acrobot")()
     assert isinstance(space := export(arm).action_space, spaces.Box)
     assert (space.low.tolist(), space.high.tolist()) == ([-5.0], [5.0])

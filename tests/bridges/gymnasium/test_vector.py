@@ -177,7 +177,7 @@ def test_parameters_may_be_set_apart_after_they_were_taken_for_equal(setup: Setu
             assert np.array_equal(many.step(np.ones((3, 2)))[0][1], one.step(np.ones(2))[0])
 
 
-def test_a_reward_function_is_told_of_all_lanes_at_once(setup: Setup) -> None:
+def test_a_reward_function_is_called_with_all_lanes_at_once(setup: Setup) -> None:
     calls: list[int] = []
 
     def paid(told: Transition) -> Array:

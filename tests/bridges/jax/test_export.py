@@ -171,7 +171,7 @@ def test_single_precision_is_refused() -> None:
         law(0.0, [0.1, 0.2], [0.0, 0.0])
 
 
-def test_bad_input_is_told() -> None:
+def test_bad_input_is_refused() -> None:
     robot = two_link_arm()
     law = export(OpenLoop(robot, [1.0, 2.0]))
     np.testing.assert_array_equal(law(0.0, [0.0, 0.0], [0.0, 0.0]), [1.0, 2.0])
@@ -194,7 +194,7 @@ def test_bad_input_is_told() -> None:
         export("law")  # type: ignore[arg-type]
 
 
-def test_without_jax_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jax_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[jax\]'"):
         export(two_link_arm())

@@ -73,7 +73,7 @@ def test_what_a_law_raises_is_the_cause_of_an_error_with_the_samples_so_far(go: 
 
 
 @pytest.mark.parametrize("go", [by_callback, by_step])
-def test_samples_begin_anew_where_the_timestep_changes(go: Way) -> None:
+def test_sampling_restarts_where_the_timestep_changes(go: Way) -> None:
     acting = drive(Cut(arm()), model_of(ARM))
     data = started(acting)
     go(acting, data, 50)
@@ -202,7 +202,7 @@ def test_a_drive_is_for_one_model() -> None:
         acting.step(mujoco.MjData(larger))
 
 
-def test_a_law_of_a_wrong_shape_is_told() -> None:
+def test_an_output_of_a_wrong_shape_is_reported() -> None:
     class Three(Cut):
         def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> NDArray[np.float64]:
             return np.zeros(3)
@@ -224,7 +224,7 @@ def test_simulate_refuses_bad_numbers() -> None:
         simulate(robot, None, Q0, V0, 1.0, step=0.1, integrator="RK5")  # type: ignore[arg-type]
 
 
-def test_without_mujoco_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mujoco_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, model = arm(), model_of(ARM)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     for use in (

@@ -99,7 +99,7 @@ def changed(**fields: float) -> mujoco.MjModel:
          r"equality constraints that the robot lacks: 0 \(connect\)"),
     ],
 )  # fmt: skip
-def test_a_difference_is_told(model: mujoco.MjModel, said: str) -> None:
+def test_a_difference_is_reported(model: mujoco.MjModel, said: str) -> None:
     found = match(arm(), model)
     assert not found.same
     with pytest.raises(BridgeError, match=said):
@@ -107,7 +107,7 @@ def test_a_difference_is_told(model: mujoco.MjModel, said: str) -> None:
 
 
 @needs(LIFTED)
-def test_gravity_that_drives_make_up_for_is_told() -> None:
+def test_gravity_that_drives_compensate_is_reported() -> None:
     lifted = ARM.replace("axis", 'actuatorgravcomp="true" axis').replace('"fore"', '"fore" gravcomp="1"')
     with pytest.raises(BridgeError, match=r"the gravity of fore \(gravcomp\)"):
         match(arm(), model_of(lifted)).check()
@@ -151,7 +151,7 @@ def test_a_slide_is_no_hinge() -> None:
 
 
 @pytest.mark.parametrize("jacobian", ["dense", "sparse"])
-def test_loops_that_hold_something_else_are_told(jacobian: str) -> None:
+def test_loops_that_connect_other_points_are_reported(jacobian: str) -> None:
     robot = four_bars()
     q = assemble(robot, [0.8, 0.5, 1.6]).q
     text = export(robot, q0=q).replace("<option ", f'<option jacobian="{jacobian}" ')

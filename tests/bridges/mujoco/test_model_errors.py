@@ -82,7 +82,7 @@ def test_every_feature_without_a_counterpart_is_named() -> None:
     assert str(caught.value).endswith("or replace actuators that are not motors by <motor>")
 
 
-def test_what_is_ignored_is_told() -> None:
+def test_what_is_ignored_is_reported() -> None:
     names = [sentence.partition(":")[0] for sentence in NAMED[:-1]]
     names.append("actuator lift")
     with pytest.warns(BridgeWarning, match="many: left out of the model: contacts: .*equality glue: a tendon"):
@@ -181,7 +181,7 @@ def test_bad_arguments_are_refused() -> None:
 
 
 @needs(TENDON_ARMATURE)
-def test_points_that_are_fixed_in_no_body_are_told() -> None:
+def test_points_that_are_not_fixed_to_a_body_are_reported() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         export(exoskeleton([HEAVY, LIGHT], inertia_law="stretched"))
@@ -189,13 +189,13 @@ def test_points_that_are_fixed_in_no_body_are_told() -> None:
     assert any(sentence in str(warning.message) for warning in told)
 
 
-def test_bounds_that_are_one_number_or_zero_are_told() -> None:
+def test_bounds_that_are_one_number_or_zero_are_reported() -> None:
     with pytest.warns(BridgeWarning, match="the bounds of 'joint1', which are equal, 0; .*bound of input 'u_joint1'"):
         text = export(robot("floating base"))
     assert not mujoco.MjModel.from_xml_string(text).jnt_limited.any()
 
 
-def test_bounds_of_absolute_angles_are_told() -> None:
+def test_bounds_of_absolute_angles_are_reported() -> None:
     own = robot("two links, absolute")
     lower, upper = np.array([-1.0, -2.0]), np.array([1.0, 2.0])
     bounded = dataclasses.replace(own, limits=dataclasses.replace(own.limits, lower=lower, upper=upper))
@@ -210,7 +210,7 @@ def test_a_file_is_not_left_half_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_without_mujoco_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mujoco_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingPackageError, match=re.escape("pip install 'erugin[mujoco]'")):
         load("<mujoco/>")

@@ -420,7 +420,7 @@ def test_actuators_of_disabled_groups_are_no_inputs() -> None:
         assert load(off).input_names == ("m",)
 
 
-def test_what_mujoco_warns_of_is_told_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_mujoco_are_passed_on_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = r"the text: MuJoCo warns: compiler attribute 'settotalmass' is deprecated"
     with pytest.warns(BridgeWarning, match=said) if has("3.16") else nullcontext():

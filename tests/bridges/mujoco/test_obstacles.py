@@ -87,7 +87,7 @@ def test_the_arm_goes_round_a_free_body_as_round_the_disc() -> None:
     assert not motion.notes
 
 
-def test_a_ball_that_is_pushed_is_seen_and_told() -> None:
+def test_a_ball_that_is_pushed_is_detected_and_reported() -> None:
     acting, data = with_ball("free")
     data.xfrc_applied[acting.model.body("ball").id, :2] = -0.02, 0.0
     motion = acting.run(data, 1.0)
@@ -128,7 +128,7 @@ def test_other_axes_and_turned_bodies() -> None:
     assert np.allclose([seen["crate.x"], seen["crate.y"], seen["crate.angle"]], [0.8, 0.3, 0.4], atol=1e-12)
 
 
-def test_a_radius_that_differs_is_told() -> None:
+def test_a_radius_that_differs_is_reported() -> None:
     setup, _ = arm_and_disc()
     fat = BALLS["mocap"].replace('size="0.11"', 'size="0.2"')
     model = model_of(export(setup.robot).replace("</worldbody>", f"{fat}</worldbody>"))

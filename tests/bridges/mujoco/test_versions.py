@@ -143,7 +143,7 @@ def test_rotors_across_joints_are_refused_for_3_0_and_can_be_left_out() -> None:
 
 
 @pytest.mark.usefixtures("oldest")
-def test_an_error_of_second_order_is_told() -> None:
+def test_an_error_of_second_order_is_reported() -> None:
     said = r"MuJoCo 3\.0\.0 has no fourth-order RK4 for floating bodies \(requires 4\.0 or later\)"
     q0 = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3])
     with pytest.warns(BridgeWarning, match=said):
@@ -151,7 +151,7 @@ def test_an_error_of_second_order_is_told() -> None:
     simulate(floating_robot(), None, q0, np.zeros(7), 0.01, step=0.005, integrator="Euler")
 
 
-def test_the_version_that_can_read_a_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_that_can_read_a_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     # No version knows this one.
     monkeypatch.setitem(MJCF_FEATURES, "colour", TENDON_ARMATURE)
     strange = ARM.replace('name="second"', 'colour="red" name="second"')
@@ -208,7 +208,7 @@ def test_versions_are_compared_by_their_numbers() -> None:
         ("3.14.0", "sparse", "Newton", True, False),
     ],
 )
-def test_the_wrong_newton_solver_of_4_0_0_is_told_where_it_would_be_used(
+def test_the_wrong_newton_solver_of_4_0_0_triggers_a_warning_where_it_would_be_used(
     version: str, jacobian: str, solver: str, held: bool, wrong: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     law = swinging(arm())

@@ -155,7 +155,7 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
         torque(np.array([np.nan, 0.0]), np.zeros(2))
 
 
-def test_without_pinocchio_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pinocchio_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, law = tracking_controller()
     model = bridge.export(robot)
     monkeypatch.setitem(sys.modules, "pinocchio", None)

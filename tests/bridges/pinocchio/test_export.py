@@ -138,7 +138,7 @@ def test_limits_go_along_where_a_joint_is_the_same() -> None:
     assert (exported("seven links, absolute angles").model.upperPositionLimit > 1e300).all()
 
 
-def test_what_the_model_has_no_place_for_is_told_and_given() -> None:
+def test_what_the_model_cannot_represent_is_reported_and_returned() -> None:
     robot = exoskeleton([TELESCOPE] * 2)
     with pytest.warns(BridgeWarning, match=r"cannot represent .* springs, dampers.* at l1, l2\. Add \.passive"):
         model = bridge.export(robot)

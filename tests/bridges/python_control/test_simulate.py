@@ -114,7 +114,7 @@ def test_a_memory_takes_discrete_time(build: Callable[[], Built]) -> None:
         system.output(0.0, np.array([7.0]), START)
 
 
-def test_a_singular_place_is_told_and_ends_a_run() -> None:
+def test_a_singular_position_is_reported_and_ends_a_run() -> None:
     """python-control's solvers would go on forever with a NaN; joined systems are asked at zero first."""
     robot, law = reaching()
     t, start = np.linspace(0.0, 0.2, 5), np.array([0.3, 0.8, 0.0, 0.0])

@@ -64,7 +64,7 @@ def test_a_plant_of_python_control_in_another_unit_is_refused(
         python_control.drive(tracking(chain()), plant(chain(), scales, worth, **params))
 
 
-def test_a_state_space_in_mm_and_degrees_is_told() -> None:
+def test_a_state_space_in_mm_and_degrees_is_recognized() -> None:
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [np.array([[-3.0, 1.0], [1.0, -2.0]]), -0.1 * np.eye(2)]])
     B, S = np.array([[0.0], [0.0], [1.0], [0.0]]), np.diag([1e3, DEGREES] * 2)
     signals = {"states": ["x", "turn", "v_x", "v_turn"], "inputs": ["F"]}
@@ -75,7 +75,7 @@ def test_a_state_space_in_mm_and_degrees_is_told() -> None:
     assert python_control.match(own, control.ss(A, B, np.eye(4), 0, **signals)).same
 
 
-def test_a_mass_matrix_in_other_units_than_its_system_is_told() -> None:
+def test_a_mass_matrix_in_other_units_than_its_system_is_reported() -> None:
     M, K, S = np.diag([2.0, 0.1]), np.array([[300.0, 1.0], [1.0, 2.0]]), np.diag([1e3, DEGREES])
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-S @ np.linalg.solve(M, K) @ np.linalg.inv(S), np.zeros((2, 2))]])
     system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, states=["x", "turn", "v_x", "v_turn"], name="odd")
@@ -117,7 +117,7 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
         (1e3, 1e2, 1.0, "lengths in cm, gravity in m/s², masses in g, or M1, M2 in 0.001 N m?"),
     ],
 )
-def test_lengths_of_a_plant_that_turns_are_told_by_its_moments(
+def test_the_length_unit_of_a_plant_that_turns_is_inferred_from_its_moments(
     mass: float, length: float, gravity: float, said: str
 ) -> None:
     own = {"l": length, "c": length, "g": gravity, "m": mass, "I": mass * length**2}
@@ -267,7 +267,7 @@ def test_its_numerical_linearization_is_ours() -> None:
     assert ours.output_labels == ["tip_0", "tip_1"]
 
 
-def test_a_state_space_answers_what_is_asked_of_one() -> None:
+def test_a_state_space_has_the_methods_of_one() -> None:
     """A regulated cart-pole: its poles, and the step of a disturbing force, which ends where the gain says."""
     robot = cart_pole()
     regulator = Lqr(robot, [0.0, 0.0], weights=BrysonWeights({"angle": 0.1}, {"force": 4.0}))
@@ -355,6 +355,6 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
         plant.dynamics(0.0, np.zeros(4), np.array([np.nan, 0.0]))
 
 
-def test_names_that_become_the_same_signal_are_told() -> None:
+def test_names_that_become_the_same_signal_are_reported() -> None:
     with pytest.raises(ModelError, match=r"different names, but in python-control 'tip\[0\]', 'tip\.0' become"):
         signal_names(["tip[0]", "tip.0", "other"])

@@ -92,7 +92,7 @@ def test_sides_that_get_along_come_before_sides_that_do_not() -> None:
 
 
 @pytest.mark.parametrize(("y", "side"), [(1.5, -1), (-1.5, 1)])
-def test_a_point_that_circles_is_told_of_too(y: float, side: int) -> None:
+def test_a_point_that_circles_is_reported_too(y: float, side: int) -> None:
     w = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=side)
     found = preview(w, (3.0, y - 0.45), 30.0, step=0.02)
     assert found.fastest > 0.9 * SPEED

@@ -266,7 +266,7 @@ def test_an_l_stable_method_has_no_fastest_gains() -> None:
         fastest_rate(1e-3, IMPLICIT_EULER)
 
 
-def test_a_best_rate_that_still_stronger_gains_beat_is_none() -> None:
+def test_a_rate_that_stronger_gains_beat_is_not_called_the_best() -> None:
     """A dip near λh = −2, and a decay to zero beyond it: there the dip is not the fastest."""
     dip = Stability(lambda z: (1 + 4 * np.exp(-4 * (z.real + 4) ** 2)) / (1 - z))
     with pytest.raises(ModelError, match=r"ever faster as its gains grow, down to 0\.0769 per step"):

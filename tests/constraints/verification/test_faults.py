@@ -74,7 +74,7 @@ def test_numbers_that_are_none_are_counted() -> None:
     assert "nan" not in text
 
 
-def test_a_velocity_that_is_none_on_the_curve_itself_is_no_integral_curve() -> None:
+def test_a_curve_on_which_the_velocity_is_nan_is_not_an_integral_curve() -> None:
     report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 0.5), 0 * t)))
     assert math.isinf(report["circle"].drift.value)
     assert "'circle' is not an integral curve" in report.problems[0]

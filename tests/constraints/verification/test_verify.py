@@ -138,7 +138,7 @@ def test_places_that_another_obstacle_covers_are_counted_apart() -> None:
         assert report[name].covered > 10
 
 
-def test_what_a_covered_boundary_does_is_told_and_no_fault() -> None:
+def test_a_covered_boundary_is_reported_and_is_not_a_fault() -> None:
     """A flow round the unit disc cuts through a small ring within it; who is outside never sees it."""
     hidden = PlainCurve("hidden", 2, ring((0.4, 0.0), 0.3))
     field = PlainField(

@@ -184,7 +184,7 @@ def test_walls_that_close_are_both_named_and_the_middle_is_held(mass: Robot) -> 
     np.testing.assert_allclose(after[:, 0], 0.5, atol=1e-2)
 
 
-def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot) -> None:
+def test_inputs_stay_within_their_bounds_and_missed_barriers_are_reported(mass: Robot) -> None:
     bounded = replace(mass, limits=Limits(np.full(2, -np.inf), np.full(2, np.inf), np.full(2, np.inf), np.full(2, 3.0)))
     wall = BarrierFunction("wall", 1.0 - bounded.q[0])
     law = CbfFilter(PDGravity(bounded, Reference.at_rest(bounded, [3.0, 0.0]), rate=3.0), wall, rate=GAMMA)
@@ -201,7 +201,7 @@ def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot)
     assert free.control(0.0, [0.9, 0.0], [2.0, 0.0])[0] == pytest.approx(-MASS * (2 * GAMMA * 2.0 - GAMMA**2 * 0.1))
 
 
-def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> None:
+def test_a_start_inside_is_reported_and_left(mass: Robot, filtered: CbfFilter) -> None:
     motion = simulate(mass, filtered, [1.6, 0.3], [0.0, 0.0], 3.0, step=5e-3)
     h = values(filtered, motion)[:, 0]
     assert h[0] < -0.2
@@ -211,7 +211,7 @@ def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> No
     assert h[-1] > -1e-6
 
 
-def test_a_barrier_out_of_the_inputs_reach_is_told(mass: Robot) -> None:
+def test_a_barrier_out_of_the_inputs_reach_is_reported(mass: Robot) -> None:
     """In the middle between two walls that push nowhere, h = x² − 1 and its slope is zero: γ² h = −16 is missed."""
     nominal = PDGravity(mass, Reference.at_rest(mass, REST), rate=3.0)
     told = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
@@ -270,7 +270,7 @@ class Failing(QpSolver):
         return QpSolution(np.full(n, np.nan), np.full(n + k, np.nan))
 
 
-def test_a_solver_that_fails_is_told(mass: Robot) -> None:
+def test_a_solver_that_fails_is_reported(mass: Robot) -> None:
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL))
     law = CbfFilter(nominal, discs(mass), solver=Failing())
     law.control(0.0, GOAL, REST)

@@ -75,7 +75,7 @@ def dead_centre() -> float:
     return float(brentq(rate, 5.2, 5.45, xtol=1e-13))
 
 
-def test_a_coordinate_at_its_dead_centre_is_told() -> None:
+def test_a_coordinate_at_its_dead_centre_is_reported() -> None:
     robot, _ = linkage()
     law = ComputedTorque(robot, Reference.at_rest(robot, crossed(4.0)), coordinates="coupler")
     # What is left of the row: n nᵀ/(nᵀ M n) against M⁻¹, with n the one free direction.
@@ -103,7 +103,7 @@ def test_a_run_through_a_dead_centre_ends_in_front_of_it() -> None:
     assert np.abs(caught.value.trajectory.q[-1, 1] - far) < 1e-2
 
 
-def test_a_coordinate_that_never_moves_is_told() -> None:
+def test_a_coordinate_that_never_moves_is_reported() -> None:
     """On the branch of the parallelogram the coupler's joint stands still, whatever the crank does."""
     robot, assembler = linkage()
     q = assembler.assemble([0.8, 0.0, 0.8], fixed=["crank"]).q
@@ -125,7 +125,7 @@ def laws(robot: Robot) -> list[SymbolicController]:
 
 
 @pytest.mark.parametrize("joints", [(1,), (1, 1)])
-def test_a_drive_at_its_dead_centre_is_told_by_every_law(joints: tuple[int, ...]) -> None:
+def test_every_law_reports_a_drive_at_its_dead_centre(joints: tuple[int, ...]) -> None:
     """One drive at the coupler's joint, and two that share it."""
     for law in laws(driven(*joints)):
         for off in (-0.05, 0.05):
@@ -135,7 +135,7 @@ def test_a_drive_at_its_dead_centre_is_told_by_every_law(joints: tuple[int, ...]
                 law.control(0.0, crossed(dead_centre() + off), STILL)
 
 
-def test_a_second_drive_goes_on_where_the_first_cannot() -> None:
+def test_a_second_drive_continues_where_the_first_cannot() -> None:
     q = crossed(dead_centre())
     for law in laws(driven(0, 1)):
         u = law.control(0.0, q, STILL)
@@ -159,7 +159,7 @@ def test_inputs_do_with_least_effort_what_a_force_would(joints: Sequence[int]) -
         np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
 
 
-def test_inputs_that_come_to_act_along_one_line_are_told() -> None:
+def test_inputs_that_become_parallel_are_reported() -> None:
     """A mass in the plane with two thrusters, the second of which turns with it: B Bᵀ is singular where they align."""
     q, v, u = ca.SX.sym("x", 2), ca.SX.sym("w", 2), ca.SX.sym("f", 2)
     robot = lagrangian_system(

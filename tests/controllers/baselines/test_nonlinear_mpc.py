@@ -261,7 +261,7 @@ def test_a_crane_is_brought_to_rest_although_its_load_has_no_drive() -> None:
     np.testing.assert_allclose(motion.v[-1], 0.0, atol=0.03)
 
 
-def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
+def test_a_plan_that_cannot_be_renewed_continues_to_its_end() -> None:
     """A target that is a number up to t = 1.5 s only: from 1.1 s on the solver sees NaN and gives up."""
     robot = rail()
     target = 0.1 * ca.sqrt(1.5 - robot.t)

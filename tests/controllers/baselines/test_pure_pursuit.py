@@ -94,7 +94,7 @@ def test_the_goal_never_moves_back_and_waits() -> None:
     assert law.memory == pytest.approx(2.6)
 
 
-def test_a_path_that_ends_is_said() -> None:
+def test_the_end_of_a_path_is_reported() -> None:
     t = REDUCED.t
     law = PurePursuit(PlanarMotion(REDUCED, ca.vertcat(ca.tanh(t), 0.0)), look_ahead=0.5, torque=5.0)
     with pytest.raises(NotConvergedError, match=r"does not leave the circle of 0\.5 m"):

@@ -133,7 +133,7 @@ def test_an_input_that_is_out_of_reach_is_the_nearest_one() -> None:
     assert f"'posture[2]' by {rest[2]:.6g}" in solution.message
 
 
-def test_a_row_that_no_input_moves_is_told_and_the_others_hold() -> None:
+def test_a_row_that_no_input_affects_is_reported_and_the_others_hold() -> None:
     case = bounded_case("two-wheel robot")
     robot = case.program.robot
     program = Program(

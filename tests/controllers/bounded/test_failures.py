@@ -72,7 +72,7 @@ def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None
     np.testing.assert_array_equal(solution.input, told.output)
 
 
-def test_a_run_goes_on_with_a_solver_that_fails_and_says_so() -> None:
+def test_a_run_continues_after_a_solver_failure_and_reports_it() -> None:
     """The elbow's drive is strong enough on a part of the path only."""
     case = bounded_case("two links")
     robot, limits = case.program.robot, ControlLimits.of(case.program.robot, effort=[14.0, 10.0])

@@ -156,7 +156,7 @@ def test_limits_of_place_hold_for_velocities_that_are_not_rates() -> None:
     assert motion.v[-1, 1] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_power_that_rate_does_not_let_fall_is_told() -> None:
+def test_power_that_the_rate_limit_keeps_too_high_is_reported() -> None:
     arm = two_link_arm()
     limits = ControlLimits.of(arm, effort=100.0, rate=10.0, power=5.0)
     controller = ProgramController(swing(arm), realization="bounded", limits=limits)

@@ -128,7 +128,7 @@ def test_rows_that_contradict_each_other_are_never_solved_in_silence(label: str)
 
 
 @every_way
-def test_a_stretched_arm_is_told(label: str) -> None:
+def test_a_stretched_arm_is_reported(label: str) -> None:
     """The position that every arm has: one row of the tip depends on the other and asks for something else."""
     method, _ = HANDLED[label]
     case = problem("regular")

@@ -421,7 +421,7 @@ def test_a_small_row_is_no_dependent_row(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("realization", ["ideal", "actuated"])
-def test_proximal_steps_that_have_not_converged_are_told(
+def test_proximal_steps_that_have_not_converged_are_reported(
     angle: float, realization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_no_compiler(monkeypatch)

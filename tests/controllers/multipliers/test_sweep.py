@@ -159,7 +159,7 @@ def test_with_another_mass_matrix_the_factorization_is_chosen() -> None:
     assert isinstance(ProgramController(program).method, LdlMultipliers)
 
 
-def test_how_near_a_row_nonlinear_in_a_is_to_vanishing_is_told_without_a_dense_matrix() -> None:
+def test_pivots_of_rows_nonlinear_in_a_need_no_dense_matrix() -> None:
     robot = dense(chain(16))
     program = Program(robot, second_order(robot.coordinates.a[0] ** 2 - 4.0))
     symbols = [robot.t, robot.q, robot.v, robot.coordinates.a, program.p]

@@ -59,7 +59,7 @@ def test_parameters_are_changed_in_place() -> None:
     np.testing.assert_array_equal(tick.output, controller.control(0.0, q, v, {"m2": 4.0}))
 
 
-def test_arms_stretched_out_are_singular_and_numbers_that_are_none_are_told() -> None:
+def test_stretched_arms_are_singular_and_nan_is_reported() -> None:
     tick = BufferedTick.of(ProgramController(program(2)))
     found: list[Status] = []
     for q, v in (((0.0, 0.0), 0.0), ((0.4, 0.9), 0.0), ((0.4, 0.9), np.nan)):

@@ -119,7 +119,7 @@ def test_a_wrong_model_leaves_a_deviation_that_faster_gains_make_smaller() -> No
     assert worst[1] == pytest.approx(worst[0] / 16.0, rel=0.3)
 
 
-def test_a_passive_joint_is_said_not_to_be_realisable_by_both() -> None:
+def test_both_report_that_a_passive_joint_cannot_realise_the_program() -> None:
     """Two rows, one drive: analyse says so, the controller refuses, and the ideal force shows what is missing."""
     robot = with_inputs(chain(2), ["M1"])
     program = Program(robot, tracking(robot.points["tip"], [0.7, 0.3], perturbation=Baumgarte(RATE), name="tip"))

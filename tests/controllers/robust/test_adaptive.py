@@ -344,7 +344,7 @@ def test_at_a_singular_place_nothing_is_learnt() -> None:
         assert bool(controller.memory.slope.any()) is (t != 0.1)
 
 
-def test_where_the_inputs_do_not_reach_what_is_free_it_is_said() -> None:
+def test_free_motion_that_the_inputs_cannot_affect_is_reported() -> None:
     """A bead on a circle that is pushed along x: at (1, 0) no push moves it, although the row is independent."""
     q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
     p = Parameters.declare({"m": 2.0})

@@ -109,7 +109,7 @@ def test_stiff_springs_do_not_hide_a_slow_zero(stiffness: float) -> None:
 
 @pytest.mark.parametrize("chain", [1, 2, 3])
 @pytest.mark.parametrize("stiff", [1.0, 1e4])
-def test_eigenvalues_are_off_by_no_more_than_is_said(chain: int, stiff: float) -> None:
+def test_eigenvalues_are_accurate_to_the_reported_error(chain: int, stiff: float) -> None:
     """Jordan blocks at zero and at one, beside a spring: rounding splits a double one by its root."""
     blocks = [np.eye(chain, k=1), np.eye(chain) + np.eye(chain, k=1), np.array([[0.0, 1.0], [-(stiff**2), 0.0]])]
     exact = np.r_[np.zeros(chain), np.ones(chain), 1j * stiff, -1j * stiff]
@@ -279,7 +279,7 @@ def test_a_motion_that_is_cut_short_is_the_same_motion() -> None:
     np.testing.assert_allclose(short.u, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_what_cannot_be_inverted_is_told() -> None:
+def test_what_cannot_be_inverted_is_reported() -> None:
     robot = acrobot()
     swinging = servo(robot, robot.q[1] - 0.3 * transition(robot.t, 1.0), [0.0, 0.0])
     with pytest.raises(ModelError, match="zeros without real part are not supported"):

@@ -206,7 +206,7 @@ def test_a_run_that_meets_such_a_place_ends_in_words_of_its_own(
             servo.control(0.0, start, speed)
 
 
-def test_outputs_that_nothing_reaches_are_told() -> None:
+def test_outputs_that_no_input_reaches_are_reported() -> None:
     robot = passive_joint_arm()
     with pytest.raises(ModelError, match=r"2 rows \(y\[0\], y\[1\]\), but arm with a passive joint has only 1 input"):
         ServoController(Program(robot, holonomic(robot.q, name="y")), near=[0.0, 0.0])
@@ -234,7 +234,7 @@ def test_what_the_pattern_excludes_is_not_differentiated() -> None:
     assert "no input of system (u_0, u_1) reaches any derivative of 'free'" in str(found)
 
 
-def test_expressions_that_explode_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expressions_that_grow_too_large_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "LARGEST", 100)
     robot = elastic(3)
     found = relative_degree(Program(robot, holonomic(robot.q[:3], name="links")), near=np.zeros(6))

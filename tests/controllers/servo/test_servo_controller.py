@@ -236,7 +236,7 @@ def test_bad_gains_and_programs_are_refused() -> None:
         ServoController(Program(free, holonomic(q)), near=[0.0])
 
 
-def test_a_program_out_of_reach_is_told() -> None:
+def test_a_program_out_of_reach_is_reported() -> None:
     robot = acrobot()
     far = Program(robot, holonomic(robot.points["tip"][0] - 10.0, name="far"))
     law = ServoController(far, near=[0.0, 0.0], allow_unstable_internal=True)

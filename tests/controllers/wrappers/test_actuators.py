@@ -59,7 +59,7 @@ def test_limits_may_differ_from_side_to_side_and_be_none() -> None:
     np.testing.assert_allclose(outputs(Saturation(swing, np.inf), TIMES, REST), expected, atol=1e-15)
 
 
-def test_forces_are_limited_by_what_is_said_only() -> None:
+def test_forces_are_limited_by_the_given_bounds_only() -> None:
     ideal = ProgramController(disc_program(two_link_arm()))
     with pytest.raises(ModelError, match="the output of the law is a force"):
         Saturation(ideal)
@@ -89,7 +89,7 @@ def test_an_output_goes_no_faster_than_its_rate() -> None:
     assert controller.control(0.004, [0.0], [0.0])[0] == pytest.approx(0.016)
 
 
-def test_a_jump_that_one_interval_makes_up_for_is_not_told() -> None:
+def test_a_jump_that_one_interval_compensates_is_not_reported() -> None:
     """A staircase of steps of 0.05, in samples of 0.01 s: at a rate of 10 late within samples only, at 3 for longer."""
     robot = rail()
     stairs = SampleAndHold(Signal(robot, lambda t: t), 0.05)

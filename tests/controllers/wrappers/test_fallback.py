@@ -111,13 +111,13 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
     np.testing.assert_array_equal(motion.u[held], motion.u[held - 1])
 
 
-def test_an_output_that_is_none_is_the_reason_where_there_is_nothing_to_hold() -> None:
+def test_a_nan_output_is_the_reason_where_there_is_nothing_to_hold() -> None:
     controller = Fallback(Signal(rail(), lambda t: np.nan))
     with pytest.raises(NotFiniteError, match=r"^at t = 1: the law returned an output that is not finite\. There is no"):
         controller.control(1.0, [0.0], [0.0])
 
 
-def test_a_mistake_in_the_call_is_told_while_an_output_is_held() -> None:
+def test_a_mistake_in_the_call_raises_while_an_output_is_held() -> None:
     law = ProgramController(disc_program(), realization="actuated")
     controller = Fallback(law)
     q, v = [-0.9, 1.4], [0.0, 0.0]
@@ -158,7 +158,7 @@ class Moody(Controller):
 
 @pytest.mark.parametrize("by_error", [False, True])
 @pytest.mark.parametrize("on_failure", ["hold", "zero", "other"])
-def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -> None:
+def test_a_refused_output_is_replaced_and_reported(on_failure: str, by_error: bool) -> None:
     law = Moody(by_error=by_error)
     other = Signal(law.robot, lambda t: -t)
     controller = Fallback(law, other if on_failure == "other" else on_failure)  # type: ignore[arg-type]
@@ -213,7 +213,7 @@ def test_mistakes_in_the_call_are_not_bridged() -> None:
     assert controller.observe(0.0, [np.nan, 1.0], [0.0, 0.0]).status is Status.HELD
 
 
-def test_an_arm_that_is_stretched_out_goes_on_with_another_law() -> None:
+def test_a_stretched_arm_continues_with_another_law() -> None:
     """Past the end of its reach the program's rows depend on each other: damping takes over, and it comes to rest."""
     robot = two_link_arm()
     field = EruginField(line((0.5, 0.3), (1.5, 0.5)), speed=0.2)

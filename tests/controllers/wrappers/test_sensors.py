@@ -343,7 +343,7 @@ def test_what_is_outside_acts_last() -> None:
     np.testing.assert_allclose(outside, np.minimum(inside, 1.0))
 
 
-def test_a_sensor_fails_as_often_as_it_is_told_to_and_the_law_refuses() -> None:
+def test_a_sensor_fails_at_the_given_rate_and_the_law_refuses() -> None:
     controller = Dropout(Seen(rail()), 0.2, seed=3)
     failed = np.zeros(2000)
     for i in range(2000):

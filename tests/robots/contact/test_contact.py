@@ -286,7 +286,7 @@ def test_a_force_that_is_not_there() -> None:
         contact_force(without_rows(robot, ["pole[0]"]), POLE)
 
 
-def test_a_place_that_nobody_has_told() -> None:
+def test_a_contact_position_that_was_not_given() -> None:
     """There is no nominal place: what is not given is not guessed."""
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ParameterError, match=r"no value for pole\.x, pole\.y"):

@@ -161,7 +161,7 @@ def test_foreign_symbols_in_natural_constraints_are_named() -> None:
         lagrangian_system(q=q, v=v, T=v**2 / 2, natural=[holonomic(q - z, name="held")])
 
 
-def test_an_expression_changed_in_place_is_evaluated_anew() -> None:
+def test_an_expression_changed_in_place_is_evaluated_again() -> None:
     robot = driven_robot()
     expression = ca.vertcat(robot.q[0], robot.q[1])
     np.testing.assert_array_equal(robot.evaluate(expression, q=[1.0, 2.0]), [1.0, 2.0])

@@ -44,7 +44,7 @@ def test_coordinates_have_names_and_units() -> None:
     assert Tree(nodes(), GRAVITY).nodes[0].parent == WORLD
 
 
-def test_coordinates_come_in_the_order_that_is_asked_for() -> None:
+def test_coordinates_come_in_the_requested_order() -> None:
     """Units and inputs with them; the velocities of a floating joint stay where its coordinates are."""
     order = ("slide", "puck.x", "puck.y", "puck.angle", *(f"base{s}" for s in Floating.suffixes), "arm")
     robot = tree_system(Tree(nodes(), GRAVITY, order), parameters=NO_PARAMETERS)

@@ -337,7 +337,7 @@ def test_comments_namespaces_and_other_elements_are_passed_over(tmp_path: Path) 
         ('lower="0" upper="0.8"', "", '<limit  effort="20"', "neither lower nor upper is given"),
     ],
 )
-def test_what_is_odd_is_told_by_a_warning(tmp_path: Path, old: str, new: str, place: str, said: str) -> None:
+def test_an_oddity_triggers_a_warning(tmp_path: Path, old: str, new: str, place: str, said: str) -> None:
     text = ARM.replace(old, new, 1)
     with pytest.warns(UrdfWarning, match=said) as caught:
         description = read_urdf(write(tmp_path, text))

@@ -396,7 +396,7 @@ def test_a_baseline_that_cannot_follow_names_itself_and_the_tolerance() -> None:
     assert "samples within 1e-15" in said
 
 
-def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
+def test_a_motion_that_cannot_be_followed_to_its_end_is_reported() -> None:
     one = swing(0.2)
     lost = one.driven_by(Failing(program_control(one.robot)))
     baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))

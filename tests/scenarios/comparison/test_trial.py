@@ -177,7 +177,7 @@ def test_chosen_metrics_and_no_others(setup: Setup) -> None:
     assert "error=" in blind.left_out["error_rms"]
 
 
-def test_runs_that_have_to_stop_are_told_one_by_one(own: Trial, setup: Setup) -> None:
+def test_runs_that_have_to_stop_are_reported_one_by_one(own: Trial, setup: Setup) -> None:
     told = own.run({"v0.q2": np.array([0.0, 1e200, 0.1])})
     assert told["ok"].tolist() == [True, False, True]
     assert told["status"].tolist() == [int(Status.OK), int(Status.NOT_FINITE), int(Status.OK)]

@@ -31,7 +31,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @WIDTHS
-def test_nothing_is_said_on_the_console_and_nothing_is_fetched(chromium: Browser, page: Path, width: int) -> None:
+def test_the_console_stays_empty_and_nothing_is_fetched(chromium: Browser, page: Path, width: int) -> None:
     chromium.open(page, width)
     chromium.click("th button")
     chromium.click("summary")

@@ -193,7 +193,7 @@ def test_the_command_writes_the_page_whole_or_not_at_all(
         (["{folder}", "--out", "/proc/page.html"], "cannot write to the folder '/proc'"),
     ],
 )
-def test_bad_input_is_told(folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_refused(folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", *(word.format(folder=folder) for word in words)]) == 2
     assert said in capsys.readouterr().err
 

@@ -47,7 +47,7 @@ def no_file_larger_than(size: int) -> Generator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_study_goes_on_with_the_tasks_that_are_missing(tmp_path: Path) -> None:
+def test_a_study_resumes_with_the_missing_tasks(tmp_path: Path) -> None:
     whole = small().run(tmp_path / "whole", progress=False)
     part = small().run(tmp_path / "part", progress=False)
     for number in (0, 2):
@@ -65,7 +65,7 @@ def test_a_study_goes_on_with_the_tasks_that_are_missing(tmp_path: Path) -> None
     assert set(whole.timings()) == {0, 1, 2, 3}
 
 
-def test_results_that_are_there_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
+def test_existing_results_are_not_resumed_without_request(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
     before = data(tmp_path / "new")
     with pytest.raises(StudyError, match=r"already contains results of this study: continue with .* --resume"):
@@ -122,7 +122,7 @@ def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StudyError, match=r"cannot write to the folder .*: Permission denied"):
         small().run(tmp_path / "new", progress=False)
@@ -192,7 +192,7 @@ def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path, monkeypatch
     assert data(tmp_path / "new") == data(tmp_path / "whole")
 
 
-def test_results_begun_with_other_versions_are_gone_on_with_and_it_is_said(tmp_path: Path) -> None:
+def test_results_of_other_versions_are_resumed_with_a_warning(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
     rewrite_manifest(
         tmp_path / "new", versions={**Results.open(tmp_path / "new").manifest["versions"], "casadi": "3.0.0"}
@@ -221,7 +221,7 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
         ("[" * 100_000, "cannot read"),
     ],
 )
-def test_a_manifest_that_cannot_be_read_is_told(text: str, said: str, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_reported(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
     with pytest.raises(StudyError, match=said):
         Results.open(tmp_path)
@@ -229,14 +229,14 @@ def test_a_manifest_that_cannot_be_read_is_told(text: str, said: str, tmp_path: 
         small().run(tmp_path, progress=False, resume=True)
 
 
-def test_folders_without_results_are_told(tmp_path: Path) -> None:
+def test_folders_without_results_are_reported(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"does not contain results of a study: it has no manifest\.json"):
         Results.open(tmp_path)
     with pytest.raises(StudyError, match="does not contain results of a study: there is no such folder"):
         Results.open(tmp_path / "none")
 
 
-def test_files_that_are_damaged_or_strange_are_told(tmp_path: Path) -> None:
+def test_damaged_and_foreign_files_are_reported(tmp_path: Path) -> None:
     results = small().run(tmp_path / "new", progress=False)
     other = replace(small(), seeds=9).run(tmp_path / "other", progress=False)
     file = results.folder.file(1)

@@ -39,9 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_study_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
-    tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_a_study_killed_at_any_instant_resumes_to_the_same_bytes(tmp_path: Path, whole: dict[str, bytes]) -> None:
     rng = random.Random(7)
     out, cut = tmp_path / "out", 0
     for _ in range(6):

@@ -60,7 +60,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),
     ],
 )
-def test_bad_input_is_told_with_its_lane(kind: type[Exception], said: str, changed: dict[str, Any]) -> None:
+def test_bad_input_is_reported_with_its_lane(kind: type[Exception], said: str, changed: dict[str, Any]) -> None:
     start: dict[str, Any] = {"q0": Q, "v0": V, "duration": 0.1, "step": 1e-3} | changed
     with pytest.raises(kind, match=said):
         SIMULATOR.run(**start)
@@ -77,12 +77,12 @@ def test_bad_input_is_told_with_its_lane(kind: type[Exception], said: str, chang
         ("the name of a metric must be text, got 3", {"metrics": {3: Largest(ca.SX(1))}}),
     ],
 )
-def test_what_cannot_be_simulated_is_told(said: str, given: dict[str, Any]) -> None:
+def test_what_cannot_be_simulated_is_refused(said: str, given: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=said):
         Simulator(**dict[str, Any](robot=two_link_arm()) | given)
 
 
-def test_gains_that_are_too_fast_are_told_with_their_lane() -> None:
+def test_gains_that_are_too_fast_are_reported_with_their_lane() -> None:
     robot = two_link_arm()
     still = nonholonomic(robot.v, perturbation=FirstOrder(10.0), name="still")
     simulator = Simulator(robot, ProgramController(Program(robot, still)))
@@ -91,7 +91,7 @@ def test_gains_that_are_too_fast_are_told_with_their_lane() -> None:
         simulator.run(Q[0], [0.1, 0.0], 0.1, step=1e-2, controller_p=rates)
 
 
-def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:
+def test_a_start_off_natural_constraints_is_reported_with_its_lane() -> None:
     robot = crank_rocker()
     q = assemble(robot, [0.5, 0.5, 1.5], fixed=["crank"]).q
     starts = np.array([q, q, q]) + np.outer([0.0, 1e-3, 1e-2], [0.0, 1.0, 0.0])
@@ -99,7 +99,7 @@ def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:
         Simulator(robot).run(starts, np.zeros(3), 0.01, step=1e-3)
 
 
-def test_a_start_with_dependent_rows_is_told_with_its_lane() -> None:
+def test_a_start_with_dependent_rows_is_reported_with_its_lane() -> None:
     """A parallelogram in which all bars lie on the ground."""
     robot = four_bar(bar(0.4, 1.0), bar(1.0, 1.0), bar(0.4, 1.0), ground=(1.0, 0.0), inputs=())
     with pytest.raises(ModelError, match=r"lane 1: four-bar linkage: .* or vanish: 'coupler pin\[0\]'"):
@@ -139,7 +139,7 @@ def test_an_interrupt_within_a_controller_is_one_of_the_batch() -> None:
     assert kept.count.tolist() == [5, 0]
 
 
-def test_a_mistake_in_a_controller_is_told_with_its_lane() -> None:
+def test_a_mistake_in_a_controller_is_reported_with_its_lane() -> None:
     """It would be made in every lane: it is raised, not counted among what befell a motion."""
 
     class Shapeless(Constant):

@@ -130,7 +130,7 @@ def test_the_cubic_through_values_and_rates_has_its_peak_where_the_cubic_has() -
     assert first_candidate(np.arange(3.0), np.full(3, -1.0), np.zeros(3), EventState.ARMED) is None
 
 
-def test_the_limit_of_times_is_that_of_their_series_and_a_crowd_is_told() -> None:
+def test_converging_event_times_end_at_the_limit_of_their_series_and_crowds_are_reported() -> None:
     crowd, t = ZenoDetector(1e-3), 0.0
     told: list[float] = []
     for k in range(60):
@@ -158,7 +158,7 @@ def test_two_modes_that_lead_to_each_other_at_once_are_an_end_with_a_name() -> N
     assert "events accumulate at t = 0 s" in motion.ending
 
 
-def test_a_relay_that_slides_along_its_surface_is_told_where_it_begins_to() -> None:
+def test_a_relay_that_slides_along_its_surface_is_reported_where_sliding_starts() -> None:
     """ẍ = ∓1 as x + ẋ is above or below zero: from x = 2 at rest it is crossed at |ẋ| > 1, and next met at |ẋ| < 1."""
     robot = rail()
     s = robot.q[0] + robot.v[0]
@@ -261,7 +261,7 @@ def test_a_failure_keeps_the_segments_unless_an_event_comes_before_it() -> None:
     assert motion.t[-1] == pytest.approx(0.9, abs=1e-9)
 
 
-def test_a_jump_without_an_answer_and_an_expression_that_is_no_number_are_told() -> None:
+def test_a_jump_without_a_solution_and_a_nan_expression_are_reported() -> None:
     robot = rail()
     x = robot.q[0]
     modes = {"on": Mode(events=(Event(x - 0.5, "on", jump=StateMap(v=ca.sqrt(-robot.v)), name="root"),))}
@@ -374,7 +374,7 @@ def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() ->
     assert motion.q.min() > -1e-8
 
 
-def test_the_mode_that_is_told_is_the_one_whose_event_it_was() -> None:
+def test_the_reported_mode_is_that_of_the_event() -> None:
     t = clock().t
     modes = {"a": Mode(events=(Event(t + 1.0, "b", name="up"),)), "b": Mode(events=(Event(t + 2.0, "a", name="down"),))}
     motion = simulate_hybrid(clock(), modes, [0.0], [0.0], 1.0, start="a", step=0.1)

@@ -376,7 +376,7 @@ def test_bad_contacts_are_refused_before_anything_moves(
     assert not isinstance(caught.value, PhasedSimulationError)
 
 
-def test_a_foot_that_stands_from_the_beginning_and_moves_is_told() -> None:
+def test_a_standing_foot_that_moves_at_the_start_is_reported() -> None:
     with pytest.warns(
         StartWarning,
         match=r"violates its natural constraint 'left\[0\]' at the start: the rate of the residual is 0\.3",

@@ -301,7 +301,7 @@ def test_the_governor_follows_the_published_curve(step: float) -> None:
     assert miss < (4e-3 if step > 5e-3 else 4e-5)
 
 
-def test_an_explicit_method_of_order_4_blows_up_at_half_that_step() -> None:
+def test_an_explicit_method_of_order_4_diverges_at_half_that_step() -> None:
     with pytest.raises(SimulationError, match="diverged") as caught:
         simulate(governor(), None, *start(), 10.0, step=5e-4, integrator=RK4())
     assert caught.value.trajectory.t[-1] < 0.1

@@ -105,7 +105,7 @@ def test_a_law_in_python_moves_the_plant_as_the_same_law_in_expressions(row: Row
 
 
 @EACH
-def test_a_run_stops_at_the_first_sample_at_which_it_is_told_to(row: Row) -> None:
+def test_a_run_stops_at_the_first_sample_that_meets_the_condition(row: Row) -> None:
     there = first_time_below(0.0, 1.3)
     for called in (False, True):
         run = runs(row.method, called=called, stop=True).run(START[:2], START[2:], 2.0, step=0.02)
@@ -235,7 +235,7 @@ def test_an_interrupt_within_a_law_is_an_interrupt(row: Row, capfd: pytest.Captu
 
 
 @pytest.mark.parametrize("method", [CVODES(max_steps=10), IDAS(max_steps=10)], ids=lambda m: type(m).__name__)
-def test_too_few_steps_are_told_as_such(method: CVODES | IDAS, capfd: pytest.CaptureFixture[str]) -> None:
+def test_too_few_steps_are_reported(method: CVODES | IDAS, capfd: pytest.CaptureFixture[str]) -> None:
     robot = rod_pendulum()
     with pytest.raises(SimulationError, match=r"gave up with \w+_TOO_MUCH_WORK: .* increase max_steps") as caught:
         simulate(robot, None, START[:2], START[2:], 4.0, step=1.0, integrator=method)
@@ -246,7 +246,7 @@ def test_too_few_steps_are_told_as_such(method: CVODES | IDAS, capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("method", [DOP853(max_steps=10), Radau(max_steps=10)], ids=lambda m: type(m).__name__)
-def test_too_few_steps_of_scipy_are_told_as_such(method: Integrator) -> None:
+def test_too_few_steps_of_scipy_are_reported(method: Integrator) -> None:
     robot = rod_pendulum()
     with pytest.raises(SimulationError, match=r"gave up: it exceeds max_steps .* increase max_steps") as caught:
         simulate(robot, None, START[:2], START[2:], 40.0, step=20.0, integrator=method)

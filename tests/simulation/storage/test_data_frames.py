@@ -106,7 +106,7 @@ def test_batch_has_lanes() -> None:
     assert frame.attrs["parameters"]["m2"] == [1.8, 1.7, 2.0]
 
 
-def test_phases_are_told_apart() -> None:
+def test_phases_are_distinguished() -> None:
     run = phased(ARM, LAW)
     data, frame = run.to_xarray(), run.to_pandas()
     assert data["phase"].values.tolist() == frame["phase"].tolist() == run.phase.tolist()
@@ -168,7 +168,7 @@ def test_motion_without_segments() -> None:
 
 
 @pytest.mark.parametrize("package", ["pandas", "xarray"])
-def test_missing_package_is_said(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     present = importlib.import_module
 
     def without(name: str, parent: str | None = None) -> ModuleType:

@@ -183,7 +183,9 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
         (lambda header, arrays: header["motion"]["notes"].append("more"), "note_times"),
     ],
 )
-def test_what_is_wrong_is_said(change: Callable[[dict[str, Any], Arrays], None], said: str, tmp_path: Path) -> None:
+def test_errors_of_a_file_are_named(
+    change: Callable[[dict[str, Any], Arrays], None], said: str, tmp_path: Path
+) -> None:
     motion("single").save(tmp_path / "whole.npz")
     with pytest.raises(MotionFileError, match=said):
         load_motion(tampered(tmp_path / "whole.npz", change))
@@ -278,7 +280,7 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
         load_motion(tmp_path / "double.npz")
 
 
-def test_no_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing.npz", tmp_path):
         with pytest.raises(MotionFileError, match="no such file"):
             load_motion(path)

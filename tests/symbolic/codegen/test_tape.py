@@ -210,7 +210,7 @@ def test_order_of_operands_is_kept_where_it_counts() -> None:
     assert len(set(tape.outputs[0])) == len(pairs)
 
 
-def test_constants_are_told_apart() -> None:
+def test_constants_are_distinguished() -> None:
     tape = Tape.of(ca.Function("f", [ca.SX.sym("x")], [column(*CONSTANTS, *CONSTANTS)]))
     assert bits(interpret(tape, [[0.0]])) == bits([[*CONSTANTS, *CONSTANTS]])
     assert len({float(a).hex() for _, a, _ in tape.entries}) == len(CONSTANTS)
