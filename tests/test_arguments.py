@@ -429,7 +429,7 @@ def test_what_has_no_room_is_one_error_which_python_knows_too() -> None:
         MeasurementNoise(LAW, q=0.01, terms=10**12)
 
 
-def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
+def test_an_error_of_casadi_is_one_of_sizes_only_if_its_text_is() -> None:
     def failing(values: list[float]) -> None:
         """Do nothing.
 

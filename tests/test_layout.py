@@ -418,7 +418,7 @@ def test_lists_of_packages_match_the_folders() -> None:
         assert (ROOT / folder / "__init__.py").is_file(), f"{folder} is not a package"
 
 
-def test_folder_that_is_missing_from_the_list_is_seen(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_from_the_list_is_detected(tmp_path: Path) -> None:
     for path in ("package/__init__.py", "robots/legs/hip.py", "robots/__pycache__/robot.pyc", "docs/conf.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()

@@ -63,7 +63,7 @@ def export(file: str, *words: str, name: str = "two-links") -> int:
     return main(["export", file, "--scenario", name, *words])
 
 
-def test_a_law_goes_into_a_file_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_law_is_saved_and_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "made" / "law.json"
     assert main(["export", NAME, "--to", "casadi", "--set", "m1=3.5", "--out", str(out)]) == 0
     output, errors = capsys.readouterr()
@@ -80,7 +80,7 @@ def test_a_law_goes_into_a_file_and_back(tmp_path: Path, capsys: pytest.CaptureF
     np.testing.assert_array_equal(law.control(0.1, setup.q0, setup.v0), expected)
 
 
-def test_a_plant_goes_into_mujoco(file: str, tmp_path: Path) -> None:
+def test_a_plant_is_exported_to_mujoco(file: str, tmp_path: Path) -> None:
     out = tmp_path / "arm.xml"
     assert export(file, "--to", "mjcf", "--set", "m2=4.25", "--out", str(out)) == 0
     model = mujoco.MjModel.from_xml_path(str(out))
@@ -88,7 +88,7 @@ def test_a_plant_goes_into_mujoco(file: str, tmp_path: Path) -> None:
     assert model.body_mass.tolist() == [0.0, 2.5, 4.25]
 
 
-def test_a_plant_goes_into_urdf(file: str, tmp_path: Path) -> None:
+def test_a_plant_is_exported_to_urdf(file: str, tmp_path: Path) -> None:
     out = tmp_path / "arm.urdf"
     assert export(file, "--to", "urdf", "--set", "m2=4.25", "--out", str(out)) == 0
     assert 'value="4.25"' in out.read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def test_what_urdf_cannot_represent_is_left_out_on_request(tmp_path: Path, capsy
     ],
     ids=["law", "plant", "loop"],
 )
-def test_any_part_goes_into_an_fmu(file: str, tmp_path: Path, words: list[str], version: str, inputs: int) -> None:
+def test_any_part_is_exported_as_an_fmu(file: str, tmp_path: Path, words: list[str], version: str, inputs: int) -> None:
     out = tmp_path / "arm.fmu"
     assert export(file, "--to", "fmu", "--out", str(out), "--set", "m1=3.5", *words) == 0
     description = fmpy.read_model_description(str(out))
@@ -128,7 +128,7 @@ def test_any_part_goes_into_an_fmu(file: str, tmp_path: Path, words: list[str], 
 
 
 @pytest.mark.parametrize("word", ["--c", "--to=c"])
-def test_a_law_goes_into_a_folder_of_c_which_is_not_replaced_unasked(
+def test_a_law_is_exported_as_c_and_its_folder_is_not_replaced_without_request(
     file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
 ) -> None:
     out = tmp_path / "c"

@@ -44,7 +44,7 @@ def test_what_is_written_runs_as_it_is(
     assert "initial error of the first joint's angle [rad]" in capsys.readouterr().out
 
 
-def test_its_error_is_what_its_docstring_says(folder: Path) -> None:
+def test_its_error_is_that_of_the_docstring(folder: Path) -> None:
     assert main(["new", "mine.py"]) == 0
     setup = choose_scenario("mine.py").scenario(duration=1.0, off=0.01)
     assert setup.error is not None

@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.py"
 
 
-def test_a_dry_run_tells_the_size_and_the_time_and_writes_nothing(
+def test_a_dry_run_prints_size_and_time_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -112,7 +112,7 @@ def test_workers_are_at_least_one(number: str, capsys: pytest.CaptureFixture[str
     assert "workers must be" in capsys.readouterr().err
 
 
-def test_an_interrupt_at_any_time_says_where_what_is_done_is(
+def test_an_interrupt_at_any_time_names_the_folder_of_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object, **__: object) -> Results:

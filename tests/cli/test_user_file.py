@@ -160,7 +160,7 @@ def test_one_of_several_is_chosen(folder: Path, capsys: pytest.CaptureFixture[st
     )
 
 
-def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_duplicate_scenarios_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "mine.py has no scenario: put @scenario(" in wrong(folder, capsys, "")
     # One that is imported is not the file's own.
     imported = "from erugin.scenarios.catalogue import two_link_arm_moving_obstacle\n"
@@ -295,7 +295,7 @@ def sled(*, effort: float = 2.0, cut: bool = False, phases: bool = False):
         (["--set", "phases=yes"], r"first at t = 0\.\d+: Rows of the program are missed"),
     ],
 )
-def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
+def test_a_law_that_relaxed_rows_reports_when_and_by_how_much_and_fails(
     folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "mine.py").write_text(SLED, encoding="utf-8")
@@ -311,7 +311,7 @@ def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
     assert "NOT AS EXPECTED" in output
 
 
-def test_a_law_that_got_through_says_so_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_law_without_failures_is_reported_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(SLED, encoding="utf-8")
     assert main(["run", "mine.py", "--no-pictures", "--set", "effort=20"]) == 0
     output = capsys.readouterr().out

@@ -155,7 +155,7 @@ def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
         disturbance_distributions(robot)  # type: ignore[arg-type]
 
 
-def test_lanes_of_a_batch_have_each_their_own_force() -> None:
+def test_each_lane_of_a_batch_has_a_separate_force() -> None:
     """One compiled function for all seeds, bit for bit what single runs give."""
     robot = chain(2)
     one = disturb(robot, BandNoise(2.0, (0.5, 3.0)), "tip")

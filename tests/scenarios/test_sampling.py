@@ -38,7 +38,7 @@ def test_quantiles_are_those_of_scipy(ours: Distribution, theirs: stats.rv_conti
     np.testing.assert_allclose(ours.quantile(SHARES), theirs.ppf(SHARES), rtol=1e-12, atol=1e-14)
 
 
-def test_a_choice_takes_each_value_as_often_as_its_weight_says() -> None:
+def test_a_choice_draws_each_value_with_its_weight() -> None:
     shares = (np.arange(1000) + 0.5) / 1000
     even = Choice((1.0, 5.0, 2.0, 2.5)).quantile(shares)
     np.testing.assert_array_equal(np.unique(even, return_counts=True), [[1.0, 2.0, 2.5, 5.0], [250] * 4])

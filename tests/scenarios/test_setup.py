@@ -80,7 +80,7 @@ def test_parameters_of_the_scene_are_the_plants_and_change_no_motion() -> None:
     assert other.evaluate(far.clearance).min() > 1.9
 
 
-def test_scenes_are_refused_that_are_none() -> None:
+def test_invalid_scenes_are_refused() -> None:
     robot = arm()
     assert with_scene(robot, DISC.parameters).parameters.names == robot.parameters.names
     with pytest.raises(ParameterError, match=r"two different parameters are called 'disc.x'"):

@@ -72,7 +72,7 @@ def test_a_controller_records_every_sample_once_and_is_called_in_between_with_th
     np.testing.assert_allclose(motion.u[:, 0], np.cos(3 * motion.t), atol=1e-15)
 
 
-def test_a_run_begins_without_the_memory_of_the_one_before_and_gives_the_same() -> None:
+def test_a_run_starts_without_the_memory_of_the_one_before_and_repeats_it() -> None:
     robot = mass()
     controller = Recorder(robot, lambda t: 1.0 - t)
     simulator = Simulator(robot, controller)

@@ -233,7 +233,7 @@ def test_phases_and_modes_end_so_too() -> None:
 
 @pytest.mark.parametrize("integrator", [RK4(), DOP853(), Variational()], ids=repr)
 @pytest.mark.parametrize(("t0", "step"), [(1e16, 0.01), (-1e16, 0.1), (1e12, 1e-3), (1e9, 1e-6), (1e16, 1.0)])
-def test_times_that_numbers_cannot_tell_apart_are_refused(integrator: Integrator, t0: float, step: float) -> None:
+def test_times_that_float64_cannot_distinguish_are_refused(integrator: Integrator, t0: float, step: float) -> None:
     robot, law = arm(), tip_law()
     said = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
     with pytest.raises(ModelError, match=said):

@@ -103,7 +103,7 @@ def test_what_does_not_fit_into_memory_is_refused_by_name(entry: str, tmp_path: 
         ENTRIES[entry](tmp_path)
 
 
-def test_the_message_tells_samples_lanes_sizes_and_what_to_try() -> None:
+def test_the_message_states_samples_lanes_sizes_and_what_to_try() -> None:
     robot = arm()
     with pytest.raises(ModelError) as caught:
         Simulator(robot).run_batch(np.tile(START[0], (3, 1)), START[1], 1e12, step=1e-3)

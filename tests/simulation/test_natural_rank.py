@@ -66,7 +66,7 @@ SLOPE = 0.02
 
 
 @given(st.floats(0.0, 1.0), st.floats(-0.01, 0.01), st.floats(-1e-4, 1e-4))
-def test_a_crossing_is_seen_in_the_step_before_it(phase: float, bend: float, twist: float) -> None:
+def test_a_crossing_is_detected_in_the_step_before_it(phase: float, bend: float, twist: float) -> None:
     """D = d² with d linear, a little curved, or with a third power: none is missed, at most 1.6 steps ahead."""
     time = STEPS - phase
     left = time * (1.0 + bend * time + twist * time**2)
@@ -84,7 +84,7 @@ def test_a_singularity_passed_at_a_distance_is_not_reported(phase: float, distan
 
 
 @given(st.floats(0.0, 1.0))
-def test_an_end_of_reach_is_seen_in_the_step_before_it(phase: float) -> None:
+def test_an_end_of_reach_is_detected_in_the_step_before_it(phase: float) -> None:
     """D proportional to the time left; samples behind the end are no numbers."""
     time = STEPS - phase
     pivots = np.where(time < 0.0, -SLOPE * time / 10.0, np.nan)[:, None]

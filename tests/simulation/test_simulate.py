@@ -230,7 +230,9 @@ def test_an_arm_driven_to_full_stretch_stops_with_what_was_computed() -> None:
 
 @pytest.mark.parametrize("step", [1e-4, 5e-4, 2e-3, 5e-3])
 @pytest.mark.parametrize("direction", [0.0, 0.2, np.pi / 2, -2.5])
-def test_the_stretch_is_seen_coming_at_every_step_and_in_every_direction(step: float, direction: float) -> None:
+def test_the_stretched_position_is_predicted_at_every_step_and_in_every_direction(
+    step: float, direction: float
+) -> None:
     along = np.array([np.cos(direction), np.sin(direction)])
     program = outward_program(0.5 * along, 1.5 * along)
     guess = np.array([direction - 1.0, 1.9])
@@ -242,7 +244,7 @@ def test_the_stretch_is_seen_coming_at_every_step_and_in_every_direction(step: f
     assert reach[-1] == pytest.approx(1.1, abs=2e-3)
 
 
-def test_a_single_row_that_vanishes_is_seen_coming() -> None:
+def test_a_single_row_that_vanishes_is_predicted() -> None:
     robot = two_link_arm()
     program = Program(robot, holonomic(robot.points["tip"][0] - 0.8 - 0.1 * robot.t, name="reach"))
     q0, v0 = start_on(program, [-0.4, 0.9])

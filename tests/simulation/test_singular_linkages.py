@@ -330,7 +330,7 @@ def test_windows_may_start_flat_on_any_branch() -> None:
     np.testing.assert_allclose(motion.q, truth[:, None] * rates, atol=1e-8)
 
 
-def test_a_linkage_that_can_lie_flat_goes_through_in_time() -> None:
+def test_a_linkage_that_can_lie_flat_passes_through_in_time() -> None:
     """Branches that curve: time by quadrature of dθ √(m(θ)/(2(E − V))) with Freudenstein's angles on either side."""
     robot = flat_four_bar()
     start, end, rate = -0.8, 0.8, 9.0

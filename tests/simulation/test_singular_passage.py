@@ -150,7 +150,7 @@ def test_the_other_branch_is_followed_as_well() -> None:
     assert abs(motion.q[-1, 0] - UPRIGHT) > 0.5
 
 
-def test_a_start_that_does_not_tell_its_branch_is_refused() -> None:
+def test_a_start_that_does_not_determine_its_branch_is_refused() -> None:
     robot = with_inputs(equal_arms(), ())
     at_rest = "where branches of its motion meet, and at rest: the velocities determine 0 of the 1"
     with pytest.raises(SimulationError, match=at_rest):

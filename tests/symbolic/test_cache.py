@@ -173,7 +173,7 @@ def test_process_killed_while_it_compiles(tmp_path: Path, compiler: Path) -> Non
     assert len(libraries(tmp_path / "cache")) == 2
 
 
-def test_name_tells_what_made_it_and_what_is_in_it(cache: Path, copier: Compiler, tmp_path: Path) -> None:
+def test_the_name_contains_hashes_of_source_and_content(cache: Path, copier: Compiler, tmp_path: Path) -> None:
     path = compiled_library("text", copier)
     key, digest = copier.key("text")[:32], hashlib.sha256(b"text").hexdigest()[:32]
     assert path == cache / key[:2] / f"{key}-{digest}.so"

@@ -188,7 +188,7 @@ def left(paths: list[Path]) -> list[bool]:
     return [path.exists() for path in paths]
 
 
-def test_stored_tells_size_and_last_use(cache: Path, copier: Compiler) -> None:
+def test_stored_lists_size_and_last_use(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 10 * DAY, 0.0)
     found = sorted(cached_libraries(cache), key=lambda one: one.used)
     assert [(one.path, one.size) for one in found] == [(path, 1000) for path in paths]

@@ -168,7 +168,7 @@ def test_order_of_systems_does_not_count(lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, 1e6, -823549.5])
-def test_lane_that_goes_astray_disturbs_no_other(lanes: int, bad: float) -> None:
+def test_a_diverging_lane_disturbs_no_other(lanes: int, bad: float) -> None:
     x, p = starts(16)
     well = run(compiled(lanes, corrected=True), x, p, 50)
     x[[3, 9], 0] = bad

@@ -208,7 +208,7 @@ def test_flags_that_cannot_work_are_reported(tmp_path: Path, flags: str) -> None
 
 
 @pytest.mark.compiled
-def test_flags_come_last_and_have_libraries_of_their_own(tmp_path: Path, compiler: Path) -> None:
+def test_flags_come_last_and_have_separate_libraries(tmp_path: Path, compiler: Path) -> None:
     plain, values, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler)
     flagged, same, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler, ERUGIN_CFLAGS="-O1 '-DWORD=two words'")
     assert (plain, flagged, values) == (["True"] * 2, ["True"] * 2, same)

@@ -160,7 +160,7 @@ def test_body_shows_its_axes() -> None:
     np.testing.assert_allclose(axes, [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], atol=1e-12)
 
 
-def test_limits_hold_all_that_is_seen() -> None:
+def test_limits_of_the_axes_contain_everything_visible() -> None:
     run = Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 1.0, step=1e-2)
     places = MotionPostures.of(run)
     assert places is not None

@@ -129,7 +129,7 @@ def test_a_coordinate_and_its_velocity_are_both_named_where_c_has_no_such_name(t
     assert "`φ` is `LAW_Q_PHI`, `φ` is `LAW_V_PHI`" in readme
 
 
-def test_ros2_asks_for_efforts_of_joints_as_the_robots_description_calls_them(tmp_path: Path) -> None:
+def test_ros2_claims_efforts_of_joints_by_their_names_in_the_robot_description(tmp_path: Path) -> None:
     written = export(controller_of("seven-joint arm"), tmp_path / "x")
     readme = (written.folder / "README.md").read_text(encoding="utf-8")
     joints = ", ".join(f'"panda_joint{i}"' for i in range(1, 8))
@@ -144,7 +144,7 @@ def test_ros2_asks_for_efforts_of_joints_as_the_robots_description_calls_them(tm
     assert update.count("fail()") == 3
 
 
-def test_a_folder_is_replaced_only_if_asked_and_if_it_is_an_exported_one(tmp_path: Path) -> None:
+def test_only_an_exported_folder_is_replaced_and_only_on_request(tmp_path: Path) -> None:
     law, folder = controller_of("computed torque"), tmp_path / "x"
     folder.mkdir()
     export(law, folder)

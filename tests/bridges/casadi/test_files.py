@@ -259,7 +259,7 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(what: str, tmp_path: Pa
         load(path, two_link_arm())
 
 
-def test_no_damage_goes_unseen(tmp_path: Path) -> None:
+def test_every_damage_is_detected(tmp_path: Path) -> None:
     text, rng, path, robot = export(law()).encode(), random.Random(3), tmp_path / "law.json", two_link_arm()
     for _ in range(300):
         damaged = bytearray(text)

@@ -209,7 +209,7 @@ def test_a_memory_is_kept_where_the_law_raises() -> None:
 
 
 @pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
-def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Controller]) -> None:
+def test_a_copy_of_a_system_has_a_separate_memory(make: Callable[[Robot], Controller]) -> None:
     """As ``interconnect`` takes one for a system that is named twice."""
     robot = chain()
     expected = [answers(make(robot), samples(seed)) for seed in (1, 2)]
@@ -269,7 +269,7 @@ class Sum(Controller):
         return np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset))
 
 
-def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
+def test_a_law_that_is_a_dataclass_can_be_used_with_a_memory_too() -> None:
     robot, zero = chain(), np.zeros(2)
     tracked = tracking(robot)
     parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))

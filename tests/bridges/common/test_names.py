@@ -152,7 +152,7 @@ def test_strings_of_c_are_no_longer_than_c_takes() -> None:
         string("x" * 4096)
 
 
-def test_constants_differ_within_the_characters_that_compilers_tell_apart() -> None:
+def test_constants_differ_within_the_characters_that_compilers_distinguish() -> None:
     names = ["x" * 100, "x" * 100 + "a", "x" * 60, "x" * 100 + "b", "y"]
     found = constants("LAW_Q_", names)
     assert len({word[:MAX_IDENTIFIER] for word in found}) == len(names)

@@ -358,7 +358,7 @@ def test_all_units_that_are_odd_are_named_and_no_others(
 
 @settings(max_examples=20)
 @given(st.sampled_from(sorted(MASSES)), st.sampled_from(["", "lengths in cm"]), st.sampled_from(sorted(MOMENTS)[1:]))
-def test_moments_of_inertia_in_a_unit_of_their_own_are_named(mass: str, length: str, moment: str) -> None:
+def test_moments_of_inertia_in_another_unit_are_named(mass: str, length: str, moment: str) -> None:
     value = MOMENTS[moment]
     assert value is not None
     assume(value != MASSES[mass] * LENGTHS[length] ** 2)

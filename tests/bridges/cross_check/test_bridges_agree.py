@@ -78,7 +78,7 @@ def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pyte
     assert told == [["c", "casadi"]]
 
 
-def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_run_gives_a_reason_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "find_compiler", lambda: "no C compiler was found")
     rows = compare_bridges([build_case(BY_NAME[CASE_NAMES[0]], 0.02)], bridges=["c", "casadi"])
     assert [row.error for row in rows] == ["the C sources cannot be compiled: no C compiler was found", ""]

@@ -80,7 +80,7 @@ def of_law(simulator: Simulator, law: ControllerSystem) -> Context:
     return law.GetMyContextFromRoot(simulator.get_context())
 
 
-def test_each_context_has_a_memory_of_its_own() -> None:
+def test_each_context_has_a_separate_memory() -> None:
     law = adaptive()
     robot = law.robot
     law.reset()

@@ -83,7 +83,7 @@ MOTORS = [(1, "q3"), (0, "q2"), (1, "q1"), (0, "q1"), (1, "q2")]
 
 
 @pytest.mark.parametrize("summed", [False, True], ids=["at model instances", "summed"])
-def test_two_arms_in_one_plant_have_each_their_own_law(tmp_path: Path, summed: bool) -> None:
+def test_two_arms_in_one_plant_have_separate_laws(tmp_path: Path, summed: bool) -> None:
     """Joints of both are called q1 and q2; the motors stand in the plant in another order than the joints."""
     robots = [chain(), chain(3, absolute=True)]
     plant, instances = shared(robots, MOTORS, tmp_path)

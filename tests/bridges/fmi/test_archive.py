@@ -431,7 +431,7 @@ def test_no_unit_is_inferred_where_the_equations_contradict_themselves() -> None
     assert units == [["kg", "N/m"], ["", ""]]
 
 
-def test_the_law_alone_tells_units_too() -> None:
+def test_the_law_alone_has_units_too() -> None:
     robot = two_link_arm()
     law = ProgramController(Program(robot, holonomic(robot.points["tip"] - ca.DM([0.7, 0.1]), name="tip")))
     block = controller_model(law, "law", q0=None, v0=None, p=None, step=1e-3)

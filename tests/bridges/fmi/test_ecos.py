@@ -212,7 +212,7 @@ def reach(robot: Robot) -> ProgramController:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_law_that_becomes_singular_says_so_and_stands_still(version: fmi.Version, tmp_path: Path) -> None:
+def test_a_law_that_becomes_singular_reports_it_and_holds_still(version: fmi.Version, tmp_path: Path) -> None:
     """Ecos goes on whatever an FMU returns; the FMU stays where it was."""
     robot, step = two_link_arm(), 1e-2
     q0 = [-np.arccos((0.36 + 0.81 - 0.25) / (2 * 0.6 * 0.9)), np.arccos((0.81 - 0.36 - 0.25) / (2 * 0.6 * 0.5))]

@@ -191,7 +191,7 @@ def test_dependent_rows_are_accepted_and_contradictory_ones_are_reported(tmp_pat
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], version: str) -> None:
+def test_the_description_lists_the_dependencies_of_outputs(law: dict[str, Path], version: str) -> None:
     description = fmpy.read_model_description(law[version])
     on = {
         unknown.variable.name: {known.name for known in unknown.dependencies or ()} for unknown in description.outputs

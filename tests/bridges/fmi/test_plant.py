@@ -256,7 +256,7 @@ def test_the_solvers_of_fmpy_run_it(linkage: dict[str, Path], version: str) -> N
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_steps_of_its_own_make_the_same_motion(linkage: dict[str, Path], version: str) -> None:
+def test_its_own_steps_produce_the_same_motion(linkage: dict[str, Path], version: str) -> None:
     robot, q0, v0 = driven_four_bar()
     expected = simulate(robot, None, q0, v0, 0.2, step=1e-3)
     names = [f"{kind}.{name}" for kind in "qv" for name in robot.coordinates.names]
@@ -289,9 +289,7 @@ def test_a_position_in_which_rows_depend_is_left_to_the_solver(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_categories_are_all_that_are_wanted_in_fmi_2_and_more_that_are_wanted_in_fmi_3(
-    linkage: dict[str, Path], tmp_path: Path, version: str
-) -> None:
+def test_debug_categories_select_the_logged_messages(linkage: dict[str, Path], tmp_path: Path, version: str) -> None:
     plant = Exchanged(linkage[version], tmp_path)
     for categories, old, new in ((["logStatusError"], 0, 1), (["logStatusDiscard"], 1, 1), ([], 1, 1)):
         plant.fmu.setDebugLogging(True, categories)

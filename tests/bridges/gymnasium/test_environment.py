@@ -221,7 +221,7 @@ def test_a_collision_within_a_period_ends_it(setup: Setup) -> None:
     assert reward < -1.0
 
 
-def test_a_law_that_becomes_singular_says_why(setup: Setup) -> None:
+def test_a_law_that_becomes_singular_gives_the_reason(setup: Setup) -> None:
     """Both rows of the tip's place are those of a stretched arm, which the action stretches."""
     arm = setup.robot
     tip = arm.points["tip"]
@@ -241,7 +241,7 @@ def test_a_law_that_becomes_singular_says_why(setup: Setup) -> None:
     assert f"t = {stopped.value.trajectory.t[-1]:g} s" in ending
 
 
-def test_a_mechanism_that_comes_to_a_singular_position_ends_where_the_simulation_does() -> None:
+def test_a_mechanism_that_reaches_a_singular_position_ends_where_the_simulation_does() -> None:
     """Three parallel cranks that become flat; the second episode of a lane is judged by its own samples alone."""
     setup = Setup(parallelogram(), None, *flat(1.1, -1.0), 1.0, 2e-3)
     with pytest.raises(SimulationError) as stopped:

@@ -356,7 +356,7 @@ def test_a_phase_has_the_nominal_values_of_its_own_plant() -> None:
     assert np.array_equal(seen[-1], last(light))
 
 
-def test_nothing_begins_when_the_duration_is_over() -> None:
+def test_nothing_starts_when_the_duration_is_over() -> None:
     setup = torques(0.1, None)
     _, terminated, info, seen = ended(export(setup, residual=True, dictionary=True, period=0.05))
     motion = setup.run()
@@ -410,7 +410,7 @@ def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_t
     assert law.memory is own is not None
 
 
-def test_lanes_of_which_some_begin_with_the_second_phase_are_as_single_environments() -> None:
+def test_lanes_that_start_in_the_second_phase_equal_single_environments() -> None:
     robot = point_mass()
     phases = Phase(OpenLoop(robot, [1.0, 0.0]), until=robot.q[0] - 1.5), Phase(OpenLoop(robot, [-9.0, 0.0]))
     setup = Setup(

@@ -206,7 +206,7 @@ def test_steps_and_resets_that_mean_nothing_are_refused(setup: Setup) -> None:
         env.step(np.zeros(2))
 
 
-def test_a_start_from_which_nothing_goes_says_its_seed(setup: Setup) -> None:
+def test_a_start_from_which_no_run_is_possible_is_reported_with_its_seed(setup: Setup) -> None:
     env = export(setup, residual=True, randomization={})
     with pytest.raises(EruginError):
         env.reset(seed=6, options={"parameters": {"q0.q1": float("inf")}})

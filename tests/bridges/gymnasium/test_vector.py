@@ -194,7 +194,7 @@ def test_a_reward_function_is_called_with_all_lanes_at_once(setup: Setup) -> Non
         bad.step(np.zeros((6, 2)))
 
 
-def test_what_cannot_run_side_by_side_says_so_and_what_does(setup: Setup) -> None:
+def test_what_cannot_run_side_by_side_is_refused_with_an_alternative(setup: Setup) -> None:
     with pytest.raises(BridgeError, match=r"DOP853 has no compiled loop.*SyncVectorEnv"):
         export_vector(andrews_squeezer, 4)
     with pytest.raises(BridgeError, match="Called has no symbolic law"):

@@ -202,7 +202,7 @@ def limited_arm() -> Robot:
     return load(text)
 
 
-def test_simulate_leaves_limits_alone_unless_asked() -> None:
+def test_simulate_applies_limits_on_request_only() -> None:
     robot = limited_arm()
     law = swinging(robot)
     free = simulate(robot, law, Q0, V0, 0.1, step=1e-3)

@@ -95,7 +95,7 @@ def test_a_step_that_fails_leaves_the_memory_as_it_was() -> None:
     assert remembered(acting) == 5
 
 
-def test_another_motion_begins_without_memory() -> None:
+def test_another_motion_starts_without_memory() -> None:
     law = Counting(arm())
     acting = drive(law, model_of(ARM))
     data = started(acting)
@@ -166,7 +166,7 @@ def test_a_motion_that_mujoco_sets_back_is_no_motion(go: Way, tmp_path: Path, mo
         assert not list(tmp_path.iterdir())
 
 
-def test_a_start_that_mujoco_sets_back_is_seen_in_the_first_step(
+def test_a_start_that_mujoco_resets_is_detected_in_the_first_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -175,7 +175,7 @@ def test_a_start_that_mujoco_sets_back_is_seen_in_the_first_step(
         by_callback(acting, started(acting, Q0, (2e10, 0.0)), 1)
 
 
-def test_numbers_that_are_none_end_a_motion_at_once() -> None:
+def test_nan_ends_a_motion_at_once() -> None:
     acting = drive(swinging(arm()), model_of(ARM))
     data = started(acting)
     data.qvel[0] = np.nan
@@ -236,7 +236,7 @@ def test_without_mujoco_the_error_names_the_command_that_installs_it(monkeypatch
             use()
 
 
-def test_a_diverging_simulation_says_when_and_where() -> None:
+def test_a_diverging_simulation_reports_time_and_place() -> None:
     robot = arm()
     with pytest.raises(SimulationError, match=r"in the step after t = .* s: .*diverged.*last state") as info:
         simulate(robot, swinging(robot), Q0, (50.0, 50.0), 60.0, step=0.3, integrator="Euler")

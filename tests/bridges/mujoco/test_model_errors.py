@@ -234,6 +234,6 @@ def test_a_bound_on_one_side_stays_on_one_side() -> None:
     assert back.limits.upper.tolist() == [np.inf, np.inf]
 
 
-def test_speed_limits_are_kept_though_mujoco_has_none() -> None:
+def test_speed_limits_are_preserved_although_mujoco_has_none() -> None:
     own = robot("Panda")
     assert np.array_equal(load(export(own)).limits.speed, own.limits.speed)

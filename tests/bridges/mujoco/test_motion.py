@@ -90,7 +90,7 @@ def test_methods_of_order_one_go_to_ours_at_order_one(integrator: Method) -> Non
 
 
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])
-def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actuated", "ideal"]) -> None:
+def test_a_floating_robot_converges_to_ours_at_order_four(realization: Literal["actuated", "ideal"]) -> None:
     robot = floating_robot()
     rows = [holonomic(robot.q[7] - ca.sin(3 * robot.t), perturbation=Baumgarte(8.0), name="elbow")]
     if realization == "ideal":
@@ -105,7 +105,7 @@ def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actua
 
 
 @pytest.mark.slow
-def test_the_panda_goes_to_ours_at_order_four() -> None:
+def test_the_panda_converges_to_ours_at_order_four() -> None:
     robot = franka_panda()
     swing = 0.2 * ca.sin(2 * robot.t) * ca.DM([1.0, 0.5, -1.0, 0.7, 1.0, -0.6, 1.0])
     program = Program(robot, holonomic(robot.q - ca.DM(ELBOWED) - swing, perturbation=Baumgarte(8.0), name="joints"))
@@ -166,7 +166,7 @@ def test_a_loop_of_the_default_impedance_opens_by_a_millimetre_or_so() -> None:
     assert (2e-4 if DIAGEXACT.missing else 7e-4) < loop_gap(robot, motion) < 1e-3
 
 
-def test_a_spatial_loop_with_dependent_rows_goes_to_ours() -> None:
+def test_a_spatial_loop_with_dependent_rows_converges_to_ours() -> None:
     robot = bricard_mechanism()
     q = v = np.zeros(5)
     reference = simulate_here(robot, None, q, v, 0.5, step=2e-3, integrator=Reduced())

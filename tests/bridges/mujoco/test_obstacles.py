@@ -59,7 +59,7 @@ def ball_at(t: float) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("way", ["step", "callback"])
-def test_the_arm_goes_round_a_mocap_body_as_round_the_disc(way: str) -> None:
+def test_the_arm_avoids_a_mocap_body_as_it_avoids_the_disc(way: str) -> None:
     acting, data = with_ball("mocap")
     with callback(acting):
         for _ in range(COUNT):
@@ -72,7 +72,7 @@ def test_the_arm_goes_round_a_mocap_body_as_round_the_disc(way: str) -> None:
     assert np.abs(state(acting, data)[:2] - ours.q[-1]).max() < 1e-10
 
 
-def test_the_arm_goes_round_a_free_body_as_round_the_disc() -> None:
+def test_the_arm_avoids_a_free_body_as_it_avoids_the_disc() -> None:
     acting, data = with_ball("free")
     setup, ours = arm_and_disc()
     motion = acting.run(data, COUNT * STEP)

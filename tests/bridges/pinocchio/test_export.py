@@ -188,7 +188,7 @@ def test_planar_and_floating_joints_in_a_tree(axis: str, tmp_path_factory: pytes
     )
 
 
-def test_a_closed_place_tells_which_way_an_axis_points() -> None:
+def test_a_closed_position_determines_the_direction_of_an_axis() -> None:
     """Bricard's mechanism turned over: its last rod's own axis points the other way, too, where that is asked for."""
     robot = robot_of("Bricard")
     found = Assembler(robot).assemble(np.full(5, 0.2)).q

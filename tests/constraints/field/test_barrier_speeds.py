@@ -197,7 +197,7 @@ def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.floa
     return arm, ProgramController(program, realization="actuated"), q0, v0
 
 
-def test_a_run_among_barriers_that_are_too_fast_says_so() -> None:
+def test_a_run_among_barriers_that_are_too_fast_reports_it() -> None:
     """Nothing was asked before the run; what comes of it is said by notes, status and ending."""
     swept = arm_among(moving(box((0.45, 0.0), (0.5, 0.06), name="blade"), angular_velocity=3.0))
     assert not swept.ok
@@ -241,7 +241,7 @@ def test_every_lane_of_a_batch_is_looked_at() -> None:
     assert "'disc' moves at 0.6 m/s" in runs.notes[13][0][1]
 
 
-def test_a_lane_in_which_a_barrier_was_not_searched_says_so() -> None:
+def test_a_lane_in_which_a_barrier_was_not_searched_is_reported() -> None:
     """No bound is known of what grows, and boundaries are searched for the first sets of parameters only."""
     disc = time_varying(circle((0.75, 0.9), 0.05, name="disc"), rates={"radius": 0.02})
     rates = [0.02 + 1e-3 * i for i in range(12)]

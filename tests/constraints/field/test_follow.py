@@ -122,7 +122,7 @@ SPACE_DRIFT = np.array([-0.02, -0.02, -0.03])
 
 
 @pytest.mark.slow
-def test_the_tool_of_a_ur5_goes_round_a_ball() -> None:
+def test_the_tool_of_a_ur5_avoids_a_ball() -> None:
     """Three rows for the tool, three that hold the wrist, six torques."""
     robot = load_quietly(real_robots()["ur5_robot"])
     tool, c = robot.points["ee_link"], robot.coordinates

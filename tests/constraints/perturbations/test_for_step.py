@@ -133,7 +133,7 @@ def test_no_pair_is_faster_on_a_fine_grid(tail: list[float]) -> None:
     assert best <= np.abs(np.polyval(coefficients[::-1], re + 1j * im)).min() + 2e-6
 
 
-def test_baumgarte_is_gone_after_one_step_of_rk4() -> None:
+def test_the_deviation_vanishes_after_one_step_of_rk4() -> None:
     """R(h A) vanishes as a matrix, not only in its eigenvalues; with a share of the gains it does not."""
     equation = Baumgarte.for_step(0.01, RK4())
     assert equation.gains == {
@@ -254,7 +254,7 @@ def test_a_step_must_be_positive(kind: type[Perturbation], step: Any) -> None:  
 
 
 @pytest.mark.parametrize("kind", [Exact, Nonlinear])
-def test_equations_without_such_gains_say_so(kind: type[Perturbation]) -> None:
+def test_equations_without_such_gains_report_it(kind: type[Perturbation]) -> None:
     with pytest.raises(ModelError, match=f"{kind.__name__} has no gains that could be chosen"):
         kind.for_step(1e-3, RK4())
 

@@ -311,7 +311,7 @@ def test_orientation_in_the_plane(angle: float) -> None:
     np.testing.assert_allclose(found, [2 * np.sin(angle / 2)], atol=1e-12)
 
 
-def test_rolling_says_what_the_wheels_of_the_mobile_robot_say() -> None:
+def test_rolling_gives_the_rows_of_the_mobile_robots_wheels() -> None:
     """The right wheel as a body in space, against the robot's own natural constraints."""
     r, half = 0.05, 0.2
     robot = two_wheel_robot(

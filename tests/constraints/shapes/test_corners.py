@@ -244,7 +244,7 @@ def test_torques_along_smooth_corners_do_not_jump() -> None:
     assert jumps["smooth", 5e-4] < 0.3 * jumps["smooth", 2e-3] < 0.3
 
 
-def test_every_shape_says_how_smooth_it_is() -> None:
+def test_every_shape_declares_its_smoothness() -> None:
     arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))
     told = {
         "sharp": SHARP.smoothness,

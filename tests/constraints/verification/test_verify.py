@@ -254,7 +254,7 @@ def test_a_field_knows_where_to_look(path: Curve, low: list[float], high: list[f
     assert report["disc"].drift.value < 1e-9
 
 
-def test_a_curve_that_tells_nothing_needs_a_region() -> None:
+def test_a_curve_without_landmarks_or_extent_requires_a_region() -> None:
     field = EruginField(implicit(lambda x, t: x[1] - ca.sin(x[0]), 2, length=1.0, name="wave"), speed=0.5)
     with pytest.raises(ModelError, match=r"'wave' has neither landmarks nor an extent.*low= and high="):
         verify(field)

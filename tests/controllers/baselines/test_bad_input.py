@@ -81,13 +81,13 @@ def field(arm: Robot) -> PotentialField:
 
 
 @pytest.mark.parametrize("law", [ComputedTorque, PDGravity, SlidingMode, SlotineLi])
-def test_a_law_of_coordinates_asks_for_a_reference(arm: Robot, law: type[Controller]) -> None:
+def test_a_joint_space_law_requires_a_reference(arm: Robot, law: type[Controller]) -> None:
     for given in (None, np.zeros(2)):
         with pytest.raises(ModelError, match=r"must be a Reference, such as Reference.at_rest\(robot, q\), got"):
             law(arm, given)  # type: ignore[call-arg]
 
 
-def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
+def test_a_reference_requires_a_robot_and_enough_samples(arm: Robot) -> None:
     with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
         Reference.of("arm", ca.SX(2, 1))  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
@@ -126,7 +126,7 @@ def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, fie
 
 
 @pytest.mark.foreign
-def test_a_filter_asks_for_barriers_and_a_solver() -> None:
+def test_a_filter_requires_barriers_and_a_solver() -> None:
     mass = point_mass()
     nominal = PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0]))
     for given in ("ab", [1.0]):

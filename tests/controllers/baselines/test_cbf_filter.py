@@ -121,7 +121,7 @@ def test_where_nothing_is_needed_the_nominal_input_is_handed_on_as_it_is(filtere
     )
 
 
-def test_an_arm_touches_a_barrier_as_its_equation_says() -> None:
+def test_an_arm_approaches_a_barrier_by_its_equation() -> None:
     """While it is active, ḧ + 2 γ ḣ + γ² h = 0, by differences of h along the motion of an arm past a drifting disc."""
     arm = two_link_arm()
     tip = arm.points["tip"]

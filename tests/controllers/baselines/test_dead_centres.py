@@ -186,7 +186,7 @@ class Steady(Controller):
         return np.ones(self.robot.u.numel())
 
 
-def test_a_filter_says_what_it_cannot_do_where_no_input_moves_anything() -> None:
+def test_a_filter_reports_barriers_that_no_input_affects() -> None:
     robot = driven(1)
     q = crossed(dead_centre())
     for height in (5.0, 9.0):

@@ -123,7 +123,7 @@ def test_a_path_may_be_driven_in_reverse() -> None:
     assert run.v[-1, 0] == pytest.approx(-0.6, abs=1e-4)
 
 
-def test_a_path_that_begins_or_pauses_at_rest_is_searched_in_small_steps() -> None:
+def test_a_path_that_starts_or_pauses_at_rest_is_searched_in_small_steps() -> None:
     """A closed path without pace at its start, of which another round must not be taken for the first."""
     t = REDUCED.t
     closed = PlanarMotion(REDUCED, ca.vertcat(1 - ca.cos(0.4 * t), ca.sin(0.4 * t) ** 2 / 2))

@@ -187,7 +187,7 @@ def test_every_robot_brakes_within_its_bounds(name: str) -> None:
     assert solution.natural_residual < 1e-8
 
 
-def test_a_row_that_is_off_asks_for_nothing() -> None:
+def test_a_row_that_is_off_requires_nothing() -> None:
     arm = two_link_arm()
     rows = [
         holonomic(arm.q[0] - 0.3, perturbation=Baumgarte(4.0), name="always"),
@@ -236,7 +236,7 @@ def rows(found: Numbers, group: Sequence[int]) -> tuple[Array, Array]:
 
 @pytest.mark.foreign
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_level_is_optimal_and_worsens_none_before_it(order: str) -> None:
+def test_every_level_is_optimal_and_does_not_worsen_those_before_it(order: str) -> None:
     """By the conditions of optimality: at each level the slope is balanced by bounds and by the levels before."""
     groups, low, high = ORDERS[order][1], np.full(7, -BOUND), np.full(7, BOUND)
     limited = 0

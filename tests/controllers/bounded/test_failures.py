@@ -290,7 +290,7 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
         ProgramController(program, realization="actuated").holding(0.0, [0.0, 0.0])
 
 
-def test_limits_that_exclude_equilibrium_say_so() -> None:
+def test_limits_that_exclude_equilibrium_are_reported() -> None:
     """A stretched arm, held level: the torques are weights times levers."""
     arm = two_link_arm()
     needed = np.array([9.81 * (2.5 * 0.6 + 1.8 * 1.1), 9.81 * 1.8 * 0.5])

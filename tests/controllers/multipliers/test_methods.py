@@ -52,7 +52,7 @@ def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)
 
 
-def test_no_method_is_left_out_and_each_claims_what_the_table_says() -> None:
+def test_no_method_is_left_out_and_each_has_the_properties_of_the_table() -> None:
     assert {type(method) for method, _ in HANDLED.values()} == {type(method) for method in METHODS}
     for method, handled in HANDLED.values():
         assert method.supports == handled

@@ -263,7 +263,7 @@ def test_a_run_with_dependent_rows_is_that_with_independent_ones(method: Multipl
     assert other.deviation.shape == (len(other), 4)
 
 
-def test_a_run_ends_where_rows_come_to_contradict_each_other() -> None:
+def test_a_run_ends_where_rows_become_contradictory() -> None:
     """Two drives of one joint, q₁ = 0.3 and q₁ = 0.3 + (t − 0.5)³ from 0.5 s on."""
     robot = two_link_arm()
     late = ca.fmax(robot.t - 0.5, 0)
@@ -291,7 +291,7 @@ def test_bad_settings() -> None:
 
 
 @every_method
-def test_a_row_that_is_off_says_nothing(method: MultiplierMethod) -> None:
+def test_a_row_that_is_off_reports_nothing(method: MultiplierMethod) -> None:
     """The second drive of a joint joins the first at 1 s; from 2 s on the third contradicts both."""
     robot = two_link_arm()
     rows = [

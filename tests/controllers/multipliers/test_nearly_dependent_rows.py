@@ -308,7 +308,7 @@ def test_two_lines_at_an_angle(angle: float, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-8])
-def test_compiled_kernels_say_the_same(angle: float) -> None:
+def test_compiled_kernels_return_the_same(angle: float) -> None:
     check(lines(angle))
 
 
@@ -335,7 +335,7 @@ def test_what_small_pivots_make_of_rounding_is_no_row(
             assert any(repr(row) in found.message for row in case.program.rows), label
 
 
-def test_a_run_says_where_rows_are_too_near_for_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_reports_where_rows_are_too_close_for_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pivots are above the tolerance, and what they leave of the accelerations is not to be trusted."""
     use_no_compiler(monkeypatch)
     program, q, v = random_case(29, "absolute angles")
@@ -460,7 +460,7 @@ def test_lanes_of_a_batch_end_where_steps_do_not_converge(compiled: bool, monkey
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_bounded_inputs_meet_them_or_tell_what_is_missed(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounded_inputs_meet_them_or_report_what_is_missed(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any bound in the way."""
     use_no_compiler(monkeypatch)
     program, q, v = lines(angle)

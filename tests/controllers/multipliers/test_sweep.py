@@ -124,7 +124,7 @@ def test_whatever_the_formulation_the_motion_is_the_same() -> None:
             np.testing.assert_allclose(one.force, R, rtol=0, atol=1e-11 * np.abs(R).max())
 
 
-def test_a_controller_says_which_method_was_chosen() -> None:
+def test_a_controller_names_the_chosen_method() -> None:
     assert isinstance(ProgramController(problem("regular").program).method, SweepMultipliers)
     wheels = robot_case("two-wheel robot").robot
     assert isinstance(ProgramController(two_rows(wheels)).method, LdlMultipliers)

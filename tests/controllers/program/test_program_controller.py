@@ -69,7 +69,7 @@ def test_stretched_arms_are_singular_and_nan_is_reported() -> None:
     assert found == [Status.SINGULAR, Status.OK, Status.NOT_FINITE]
 
 
-def test_each_tick_has_arrays_of_its_own() -> None:
+def test_each_tick_has_separate_arrays() -> None:
     controller = ProgramController(program())
     one, other = BufferedTick.of(controller), BufferedTick.of(controller)
     one.q[:], other.q[:] = (0.3, 0.5, -0.4), (0.9, 0.5, 0.4)
@@ -213,7 +213,7 @@ def test_more_inputs_than_freedom_takes_the_least_effort() -> None:
     np.testing.assert_allclose(solution.input, np.array([1.0, 2.0, -1.0]), atol=1e-14)  # 6 = B u, least norm
 
 
-def test_a_stretched_arm_is_singular_and_says_which_row() -> None:
+def test_a_stretched_arm_is_singular_and_the_row_is_named() -> None:
     controller = ProgramController(disc_program())
     solution = controller.solve(0.0, STRETCHED, [0.1, 0.2])
     assert solution.status is Status.SINGULAR
@@ -370,7 +370,7 @@ def test_start_on_lets_rows_depend_that_agree(scale: float) -> None:
         start_on(twice(1.5), [-0.9, 1.4])
 
 
-def test_start_on_says_what_is_missed_out_of_reach() -> None:
+def test_start_on_reports_the_distance_when_out_of_reach() -> None:
     program = disc_program()
     with pytest.raises(NotConvergedError, match=r"'at' is missed by -?0\.\d+; it may be out of reach"):
         start_on(program, ELBOW, at=[(program.robot.points["tip"], (1.5, 0.0))])

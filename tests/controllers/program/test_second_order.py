@@ -281,7 +281,7 @@ def test_a_row_out_of_reach_of_the_others_is_named() -> None:
     assert solution.program_residual >= 0.75 - 1e-9
 
 
-def test_a_branch_is_kept_past_a_near_miss_and_lost_at_none() -> None:
+def test_a_branch_is_followed_past_near_misses_and_ends_where_there_is_no_root() -> None:
     """x″² = A(t)²: the roots come as near as 2e-3 and go apart; steps in time far wider than that keep to one side."""
     robot = slider()
     a, t = robot.coordinates.a, robot.t

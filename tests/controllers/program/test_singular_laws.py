@@ -168,7 +168,7 @@ def test_analyse_speaks_of_the_branch(name: str) -> None:
         assert analyse(program, t=0.0, q=q, v=v).branch == ""
 
 
-def test_reactions_grow_towards_the_position_and_are_none_at_it() -> None:
+def test_reactions_grow_towards_the_position_and_are_undefined_at_it() -> None:
     law = law_of(equal_arms(), "actuated")
     near, there = (law.solve(0.0, *moving(distance, RATE)) for distance in (1e-3, 0.0))
     robot = equal_arms()
@@ -187,7 +187,7 @@ def test_reactions_grow_towards_the_position_and_are_none_at_it() -> None:
 
 
 @pytest.mark.parametrize("realization", ["ideal", "actuated", "bounded"])
-def test_velocities_that_do_not_tell_the_branch_are_singular(realization: str) -> None:
+def test_velocities_that_do_not_determine_the_branch_are_singular(realization: str) -> None:
     law, q = law_of(equal_arms(), realization), moving(0.0, 0.0)[0]
     mixed = moving(0.0, 1.0)[1] + folded(0.0, 1.0)[1]
     for v, said in ((np.zeros(3), "at rest"), (mixed, "not along a branch")):

@@ -30,7 +30,7 @@ def slider(mass: float = 100.0) -> Robot:
 
 
 @pytest.mark.parametrize("realization", REALIZATIONS)
-def test_a_row_that_is_off_asks_for_nothing(realization: Literal["ideal", "actuated"]) -> None:
+def test_a_row_that_is_off_requires_nothing(realization: Literal["ideal", "actuated"]) -> None:
     """On or off, beside programs that have the row always or never."""
     arm = two_link_arm()
     tip = arm.points["tip"]

@@ -152,7 +152,7 @@ def test_estimates_come_true_if_the_motion_excites_them_and_need_not_if_it_does_
     assert ends["moving"][1] == pytest.approx(plant, abs=0.01)
 
 
-def test_products_are_unknowns_of_their_own() -> None:
+def test_products_are_separate_unknowns() -> None:
     """Mass, place and inertia of the second link, of which the forces hold m, m c and m c² + I."""
     unknown = {"m2": (0.5, 4.0), "c2": (0.1, 0.6)}
     controller = AdaptiveProgramController(moving(arm()), unknown, rate=5.0, adaptation=1.0, products=True)
@@ -208,7 +208,7 @@ def test_only_samples_change_what_is_remembered() -> None:
     np.testing.assert_array_equal(controller.control(0.0, START, [0.1, 0.2]), u)
 
 
-def test_a_run_may_begin_with_another_estimate_within_the_bounds() -> None:
+def test_a_run_may_start_from_another_estimate_within_the_bounds() -> None:
     controller = AdaptiveProgramController(moving(arm()), {"m2": (0.5, 5.0)}, rate=5.0)
     controller.advance(0.0, START, [0.0, 0.0], {"m2": 3.0})
     assert controller.estimates["m2"] == 3.0

@@ -107,7 +107,7 @@ def test_an_unknown_payload_leaves_no_deviation() -> None:
     assert np.abs(motions[1].deviation[-1]).max() < 1e-6
 
 
-def test_rows_of_order_1_come_to_their_speed_against_friction() -> None:
+def test_rows_of_order_1_reach_their_speed_against_friction() -> None:
     """ẏ′ + k y′ = d/m leaves d/(m k)."""
     program = cart(FirstOrder(3.0))
     plant = pushed(program.robot, np.array([-1.2]))

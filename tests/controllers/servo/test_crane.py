@@ -64,7 +64,7 @@ def test_the_load_is_a_flat_output_with_two_integrators() -> None:
 @pytest.mark.parametrize(
     ("fast", "path", "smoothness"), [(False, (START, END, DURATION), 6), (True, FAST, 4)], ids=["published", "fast"]
 )
-def test_feedforward_is_what_flatness_says(
+def test_feedforward_is_that_of_flatness(
     fast: bool, path: tuple[tuple[float, float], tuple[float, float], float], smoothness: int
 ) -> None:
     """Over the whole manoeuvre of the authors' code, and over one with more than 30° of swing."""
@@ -121,7 +121,7 @@ def test_the_load_keeps_to_its_path_from_a_start_on_it(extension: Extension) -> 
 
 
 @pytest.mark.parametrize("extension", ["quasi-static", "integrators"])
-def test_off_the_path_the_load_comes_back_as_the_poles_say(extension: Extension) -> None:
+def test_off_the_path_the_load_returns_by_the_poles(extension: Extension) -> None:
     """Both rows from rest beside the path, each against the solution of its own equation."""
     orders = (4, 2) if extension == "quasi-static" else (4, 4)
     poles = [[-2.0, -3.0, -5.0, -7.0], [-2.5, -4.0, -6.0, -8.0][: orders[1]]]

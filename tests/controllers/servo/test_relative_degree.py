@@ -188,7 +188,7 @@ def test_a_robot_that_drives_and_joints_that_give_keep_their_degrees() -> None:
 
 @pytest.mark.parametrize(("start", "speed", "after"), [([0.1, 0.0], [0.1, 0.0], 0.0), ([0.2, 0.0], [0.0, 0.3], 1e-3)])
 @pytest.mark.parametrize("held", [False, True])
-def test_a_run_that_meets_such_a_place_ends_in_words_of_its_own(
+def test_a_run_that_meets_such_a_position_ends_with_a_specific_message(
     start: list[float], speed: list[float], after: float, held: bool
 ) -> None:
     robot = ball_and_beam()

@@ -36,7 +36,7 @@ def elastic_joint() -> Robot:
     return flexible_joint_arm([Link(0.8, 2.0, 0.5, 0.3)], stiffness=[120.0], rotor_inertia=[0.07])
 
 
-def test_an_elastic_joint_is_driven_as_spong_says() -> None:
+def test_an_elastic_joint_is_driven_as_by_spong() -> None:
     """[Spong1987]: u = k (φ − θ) + (J/k) (I v + k θ̈ − m g c (sin θ θ̈ + cos θ θ̇²)), v the fourth derivative wanted."""
     robot = elastic_joint()
     law = ServoController(Program(robot, holonomic(robot.q[0] - 0.3, name="link")), near=[0.3, 0.4], rates=RATE)
@@ -52,7 +52,7 @@ def test_an_elastic_joint_is_driven_as_spong_says() -> None:
 
 
 @pytest.mark.parametrize("joint", [0, 1], ids=["non-collocated", "collocated"])
-def test_an_acrobot_is_linearized_as_spong_says(joint: int) -> None:
+def test_an_acrobot_is_linearized_as_by_spong(joint: int) -> None:
     """[Spong1994]: the other equation gives the other acceleration, and the driven one the torque."""
     robot = acrobot()
     law = ServoController(Program(robot, holonomic(robot.q[joint], name="joint")), near=[0.0, 0.0], rates=RATE)

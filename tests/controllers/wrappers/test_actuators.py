@@ -48,7 +48,7 @@ def test_a_saturated_drive_pushes_as_hard_as_it_can_until_it_need_not() -> None:
     assert abs(motion.q[-1, 0]) < 0.02
 
 
-def test_limits_may_differ_from_side_to_side_and_be_none() -> None:
+def test_limits_may_differ_from_side_to_side_and_be_absent() -> None:
     robot = rail()
     swing = Signal(robot, lambda t: 3 * np.sin(5 * t))
     expected = 3 * np.sin(5 * TIMES)

@@ -74,7 +74,7 @@ def test_each_law_gets_its_own_parameters() -> None:
     np.testing.assert_array_equal(both.control(0.0, stretched, v, p), pd.control(0.0, stretched, v, theirs))
 
 
-def test_a_law_that_takes_over_tells_its_own_troubles() -> None:
+def test_a_law_that_takes_over_reports_its_own_errors() -> None:
     robot = rail()
     weak = Saturation(Signal(robot, lambda t: 3.0), 2.0)
     controller = Fallback(Signal(robot, refusing), weak)

@@ -119,7 +119,7 @@ def test_equal_parameters_give_different_laws_the_same_errors() -> None:
     assert np.abs(first - second).max() > 1e-5
 
 
-def test_lanes_of_a_batch_see_errors_of_their_own() -> None:
+def test_each_lane_of_a_batch_has_separate_errors() -> None:
     law = MeasurementNoise(hold(), q=1e-3)
     rng = np.random.default_rng(2)
     controller_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.random_ranges.items()}

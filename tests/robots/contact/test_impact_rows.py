@@ -197,7 +197,7 @@ def test_bad_arguments() -> None:
         impact(robot, [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE]).required_friction(TIP)
 
 
-def test_rows_that_say_nothing_of_an_impact() -> None:
+def test_rows_of_unsuitable_form_are_refused_at_an_impact() -> None:
     robot = with_contacts(flying(), [POLE])
     x, y = robot.v[0], robot.v[1]
     uneven = nonholonomic(x**2 + y**2 - 1.0, name="speed")

@@ -222,7 +222,7 @@ def test_torques_and_forces_of_two_links() -> None:
     np.testing.assert_array_equal(forces, [2.0 - 7.0, 7.0, 11.0, 13.0])
 
 
-def test_no_forces_along_the_links_if_not_asked_for() -> None:
+def test_no_forces_along_the_links_without_request() -> None:
     robot = exoskeleton([PLAIN_LINK, PLAIN_LINK])
     assert robot.input_names == ("M1", "M2")
     np.testing.assert_array_equal(input_matrix(robot), [[1.0, -1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])

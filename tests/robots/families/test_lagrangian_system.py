@@ -128,7 +128,7 @@ def test_what_cannot_be_a_lagrangian_system_is_refused() -> None:
         lagrangian_system(q=q, v=ca.SX.sym("v", 2), T=v**2)
 
 
-def test_evaluate_asks_for_what_an_expression_needs() -> None:
+def test_evaluate_requires_the_arguments_of_the_expression() -> None:
     robot = driven_robot()
     with pytest.raises(ShapeError, match=r"depends on q: pass q=, shape \(2,\)"):
         robot.evaluate(robot.mass_matrix)
@@ -291,7 +291,7 @@ def test_random_systems_agree_with_sympy(n: int, seed: int, held: bool, rolling:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 @pytest.mark.parametrize("where", ["T", "V", "D", "Q"])
-def test_numbers_that_are_none_are_refused(where: str, number: float) -> None:
+def test_nan_is_refused(where: str, number: float) -> None:
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     given = {"T": v**2 / 2, "V": q**2, "D": v**2, "Q": q}
     given[where] = given[where] * number

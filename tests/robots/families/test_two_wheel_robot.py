@@ -386,7 +386,7 @@ def test_both_forms_have_the_same_trajectories() -> None:
     assert np.abs(np.diff(one.energy)).sum() > 10.0
 
 
-def test_a_program_asks_for_the_same_torques_in_both_forms() -> None:
+def test_a_program_requires_the_same_torques_in_both_forms() -> None:
     """The nose led along a line round a disc."""
     full, reduced = build(NUMBERS), build(NUMBERS, "reduced")
     field = EruginField(

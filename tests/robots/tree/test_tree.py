@@ -269,7 +269,7 @@ def test_a_joint_may_move_the_mass_of_another() -> None:
         (None, "must be three numbers, got None"),
     ],
 )
-def test_axes_that_are_none_are_refused(joint: Callable[[Any], Joint], axis: Any, message: str) -> None:  # noqa: ANN401
+def test_invalid_axes_are_refused(joint: Callable[[Any], Joint], axis: Any, message: str) -> None:  # noqa: ANN401
     with pytest.raises(ModelError, match=message):
         joint(axis)
 
@@ -370,7 +370,7 @@ def test_foreign_symbols_are_named(tree: Callable[[], Tree], message: str) -> No
 Column = list[float]
 
 
-def test_limits_are_copies_that_nobody_can_change() -> None:
+def test_limits_are_read_only_copies() -> None:
     lower = np.array([-1.0, -2.0])
     limits = Limits(lower, np.array([1.0, 2.0]), np.array([3.0, 3.0]), np.array([4.0]))
     lower[0] = 5.0

@@ -76,7 +76,7 @@ def test_chains_of_two_and_of_thirty_links() -> None:
 # At a reduced length ----------------------------------------------------------------------------------------------
 
 
-def test_a_chain_is_led_by_its_tip_alone() -> None:
+def test_a_chain_is_driven_by_its_tip_alone() -> None:
     for links in (2, 5):
         setup = n_link_arm(links=links, duration=0.5)
         told = measured(setup)
@@ -136,7 +136,7 @@ def test_the_acrobot_gains_energy_within_its_limit() -> None:
 
 
 @pytest.mark.slow
-def test_the_robot_goes_round_the_first_of_two_people() -> None:
+def test_the_robot_avoids_the_first_of_two_people() -> None:
     setup = two_wheel_moving_obstacles(duration=7.0)
     assert setup.error is not None
     assert setup.clearance is not None

@@ -26,7 +26,7 @@ def ran(setup: Setup) -> Trajectory:
     return motion
 
 
-def test_the_arm_goes_round_the_disc_and_reaches_the_end() -> None:
+def test_the_arm_avoids_the_disc_and_reaches_the_end() -> None:
     setup = scenario.prepare({})
     trajectory = ran(setup)
     tip = trajectory.evaluate(setup.robot.points["tip"])
@@ -131,7 +131,7 @@ def test_the_catalogue_lists_every_scenario_once_by_name() -> None:
 @pytest.mark.parametrize(
     ("module", "own"), scenarios_of_modules().items(), ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_a_scenario_says_what_to_expect(module: str, own: list[Scenario]) -> None:
+def test_a_scenario_states_what_to_expect(module: str, own: list[Scenario]) -> None:
     (each,) = own
     assert re.fullmatch(r"[a-z0-9-]+", each.name)
     assert each.summary.endswith(".")

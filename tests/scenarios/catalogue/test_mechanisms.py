@@ -99,7 +99,7 @@ def test_elliptic_functions_are_the_turning_pendulum() -> None:
 
 
 @pytest.mark.foreign
-def test_bricard_moves_as_pinocchio_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bricard_moves_as_in_pinocchio(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accelerations by differences of velocities, of fourth order, at three places of the way."""
     use_no_compiler(monkeypatch)
     motion, measured = ran(bricard(duration=1.2, step=2e-3))

@@ -68,7 +68,7 @@ def test_velocity_deviation_decays_at_the_rate_of_its_equation() -> None:
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(4.0, None), (3.0, 5.0), (6.0, 2.0)])
-def test_a_start_5_cm_off_a_holonomic_program_decays_as_baumgarte_says(alpha: float, beta: float | None) -> None:
+def test_a_deviation_of_5_cm_decays_by_baumgartes_equation(alpha: float, beta: float | None) -> None:
     robot = two_link_arm()
     path = line(START, END)
     constraint = holonomic(

@@ -76,7 +76,7 @@ def simulated() -> Comparison:
     return compare(setup, controllers, seeds=40, robustness={"model_error": [0.1, 0.0], "noise": [0.0, 1e-3]})
 
 
-def test_a_ranking_says_only_what_the_intervals_support(known: Comparison) -> None:
+def test_a_ranking_contains_only_what_the_intervals_support(known: Comparison) -> None:
     found = known.ranking("error_rms")
     assert found.ranks == {"a": (1, 2), "b": (1, 2), "worse": (3, 3), "fails": (4, 4)}
     assert found.groups == ((*found.controllers[:2],), ("worse",), ("fails",))
@@ -146,7 +146,7 @@ def test_a_circle_is_no_order() -> None:
     assert found.ranks == {"a": (1, 3), "b": (1, 4), "c": (1, 4), "d": (2, 4)}
 
 
-def test_the_table_says_everything_in_words(known: Comparison) -> None:
+def test_the_table_states_everything_in_words(known: Comparison) -> None:
     text = known.table(width=200)
     for said in ("200 runs of each controller", "40 % [33.5, 46.9]", "clearance of b: it has no eyes", "80/200", "1-2"):
         assert said in text
@@ -431,7 +431,7 @@ def test_a_foreign_error_names_its_controller_too() -> None:
     assert raised.value.__notes__ == ["of controller 'broken'"]
 
 
-def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped() -> None:
+def test_the_table_lists_laws_that_relaxed_rows_and_the_first_run_that_stopped() -> None:
     robot = swinging_arm()
     weak = Saturation(program_control(robot), 12.0)
     found = compare(swing(0.3), {"weak": weak, "own": program_control(robot)}, seeds=4, ticks=False)

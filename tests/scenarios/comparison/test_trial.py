@@ -149,7 +149,7 @@ def test_without_columns_there_are_as_many_equal_runs_as_asked_for(own: Trial) -
     assert len(set(told["effort"].tolist())) == 1
 
 
-def test_ideal_forces_have_no_metrics_of_inputs_and_say_why(setup: Setup) -> None:
+def test_ideal_forces_have_no_metrics_of_inputs_for_a_stated_reason(setup: Setup) -> None:
     counted = dataclasses.replace(
         setup, metrics={"twist": Integral(setup.robot.u[0]), "way": Integral(setup.robot.q[0])}
     )
@@ -186,7 +186,7 @@ def test_runs_that_have_to_stop_are_reported_one_by_one(own: Trial, setup: Setup
     assert same(own.run({"v0.q2": np.array([0.1])}), {name: column[2:] for name, column in told.items()})
 
 
-def test_a_law_in_python_tells_the_same(setup: Setup) -> None:
+def test_a_law_in_python_reports_the_same(setup: Setup) -> None:
     controller = program_control(setup.robot)
     symbolic = Trial.of(setup, "symbolic", controller)
     called = Trial.of(setup, "called", Called(controller))

@@ -39,7 +39,7 @@ def test_the_console_stays_empty_and_nothing_is_fetched(chromium: Browser, page:
     assert [url for url in chromium.requested() if not url.startswith("data:")] == [page.resolve().as_uri()]
 
 
-def test_a_page_that_misbehaves_is_seen(chromium: Browser, page: Path, tmp_path: Path) -> None:
+def test_a_page_that_misbehaves_is_detected(chromium: Browser, page: Path, tmp_path: Path) -> None:
     """What the tests above would see of an error, of a picture from elsewhere, and of a page that is too wide."""
     bad = tmp_path / "bad.html"
     extra = '<img src="missing.png"><script>undefined.nothing</script><div style="width:3000px">.</div>'

@@ -79,7 +79,7 @@ def interrupted(folder: Path, whole: dict[str, bytes]) -> tuple[Path, int, str]:
     pytest.fail("all tasks were done before the signal, twenty times")
 
 
-def test_control_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_control_c_ends_cleanly_and_says_how_to_resume(tmp_path: Path, whole: dict[str, bytes]) -> None:
     out, code, errors = interrupted(tmp_path, whole)
     assert code == 130
     assert "Traceback" not in errors

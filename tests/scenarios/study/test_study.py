@@ -48,7 +48,7 @@ def test_every_combination_is_there_once_and_in_order(results: Results) -> None:
     assert results.missing == ()
 
 
-def test_rows_say_what_single_runs_say(results: Results) -> None:
+def test_rows_equal_single_runs(results: Results) -> None:
     study = load()
     for row in results.table().to_pylist()[::37]:
         setup = study.scenario(duration=row["duration"])
@@ -106,7 +106,7 @@ def test_pairs_are_of_the_same_point_and_seed(results: Results) -> None:
         assert (one, other) == (rows["soft", point, seed], rows["own", point, seed])
 
 
-def test_the_manifest_tells_what_was_run(results: Results) -> None:
+def test_the_manifest_describes_the_runs(results: Results) -> None:
     told = results.manifest
     assert told["scenario"]["name"] == told["name"] == "pendulum"
     assert "swings along a sine" in told["scenario"]["summary"]
@@ -124,7 +124,7 @@ def test_the_manifest_tells_what_was_run(results: Results) -> None:
     assert results.plan == load().plan
 
 
-def test_laws_in_python_run_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_laws_in_python_run_in_separate_processes(tmp_path: Path) -> None:
     study = load(PYTHON_LAW)
     assert not study.is_compiled
     results = study.run(tmp_path / "new", workers=2, progress=False)
@@ -163,7 +163,7 @@ def test_hypercubes_fill_studies_too(tmp_path: Path) -> None:
     assert sorted(np.floor((table["plant.l1"] - 1.0) * 5).astype(int)) == [0, 1, 2, 3, 4]
 
 
-def test_a_run_that_cannot_begin_is_a_result_and_spoils_no_other(tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_is_a_result_and_affects_no_other(tmp_path: Path) -> None:
     scenario = load().scenario
     study = Study(scenario, {"plant.m1": [1.0, -1.0, 2.0]}, randomization={}, metrics=["error_rms"])
     results = study.run(tmp_path / "new", progress=False)
@@ -287,7 +287,7 @@ def test_what_the_scenario_does_not_have_is_refused_before_anything_is_written(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_grid_of_very_many_runs_is_described_without_memory_and_asks_first(tmp_path: Path) -> None:
+def test_a_very_large_grid_is_described_without_memory_and_needs_confirmation(tmp_path: Path) -> None:
     # Modules that the first study imports are larger than what is measured here.
     Study(PENDULUM_SCENARIO, {}, metrics=["error_rms"]).run(tmp_path / "first", progress=False)
     tracemalloc.start()
@@ -301,7 +301,7 @@ def test_a_grid_of_very_many_runs_is_described_without_memory_and_asks_first(tmp
     assert not (tmp_path / "new").exists()
 
 
-def test_a_limit_is_what_one_asks_for(tmp_path: Path) -> None:
+def test_more_runs_than_the_limit_are_refused(tmp_path: Path) -> None:
     study = Study(PENDULUM_SCENARIO, {"plant.m1": [1.0, 2.0, 3.0]}, metrics=["error_rms"])
     with pytest.raises(StudyError, match=r"3 runs in 1 task, more than 2: .* pass limit=3"):
         study.run(tmp_path / "new", limit=2, progress=False)

@@ -239,7 +239,7 @@ def test_a_strike_gives_back_the_normal_impulse_and_holds_the_foot_meanwhile() -
     assert blow.by_constraint["floor"][1] == pytest.approx(1.5 * MASS * np.sqrt(2.0 * G), rel=1e-8)
 
 
-def test_a_block_under_a_swinging_force_sticks_and_slides_as_dry_friction_says() -> None:
+def test_a_block_under_a_periodic_force_sticks_and_slides_by_dry_friction() -> None:
     """It sticks while A |sin ωt| < μ m g, slides to and fro otherwise; times by Newton's method on the closed form."""
     A, omega, friction = 3.0, 2.0, 1.8
     free = point_mass()

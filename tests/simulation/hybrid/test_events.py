@@ -363,7 +363,7 @@ def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> 
 
 
 @pytest.mark.slow
-def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() -> None:
+def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_together() -> None:
     """Two masses fall from one height: each time between bounces is followed by none at all."""
     q, v, e = ca.SX.sym("q", 2), ca.SX.sym("v", 2), 0.5
     pair = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=9.81 * ca.sum1(q))

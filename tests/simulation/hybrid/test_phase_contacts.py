@@ -269,7 +269,7 @@ def test_a_failing_phase_hands_back_segments_and_impacts() -> None:
     assert 0.28 < kept.t[-1] <= 0.3
 
 
-def test_a_phase_that_cannot_begin_hands_back_what_was() -> None:
+def test_a_phase_that_cannot_start_returns_the_motion_before_it() -> None:
     """A rod of fixed length on two feet has a row too many: the impact can be told, the reactions cannot."""
     link = TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)
     rod = exoskeleton([link], base="floating", pole_mass=SHOE, rigid=True)

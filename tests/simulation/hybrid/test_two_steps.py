@@ -92,7 +92,7 @@ def test_the_energy_that_the_drives_give_and_the_dampers_take() -> None:
         assert work == pytest.approx(gained, abs=2e-3 * np.ptp(segment.energy))
 
 
-def test_the_impact_loses_what_carnot_says() -> None:
+def test_the_impact_loses_the_energy_of_carnots_theorem() -> None:
     """Energy of the lost velocities; the foot that touched is at rest after it, the other goes."""
     motion = two_steps()
     first, second = motion.segments

@@ -68,7 +68,7 @@ def test_the_motion_is_right_to_the_stated_error(row: Row) -> None:
 
 @pytest.mark.parametrize("row", FIXED, ids=name_of)
 @pytest.mark.parametrize("projected", [False, True])
-def test_the_error_falls_with_the_step_as_the_order_says(row: Row, projected: bool) -> None:
+def test_the_error_falls_with_the_step_by_the_order(row: Row, projected: bool) -> None:
     method = Projected(row.method) if projected else row.method
     step = 0.02 if row.order >= 4 else 0.005
     errors = [miss(motion(method, 2.0, step / k)) for k in (1, 2)]

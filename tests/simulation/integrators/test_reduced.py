@@ -252,7 +252,7 @@ def test_controllers_called_and_symbolic_drive_it_alike() -> None:
     assert max(misfits(driven)) < 1e-14
 
 
-def test_runs_are_repeated_and_may_begin_later() -> None:
+def test_runs_are_repeated_and_may_start_later() -> None:
     """The same samples from a second run of one simulator, with another length, and blocks broken elsewhere."""
     robot = with_inputs(crank_rocker(), ())
     q, v = spun(robot, [0.5, 0.5, 1.5], 9.0)

@@ -79,7 +79,7 @@ def test_data_set_has_named_dimensions() -> None:
     assert float(data["energy"].interp(time=0.105)) == pytest.approx(run.energy[10:12].mean())
 
 
-def test_data_set_goes_into_a_netcdf_file(tmp_path: Path) -> None:
+def test_a_data_set_is_saved_as_netcdf(tmp_path: Path) -> None:
     data = single(ARM, LAW).to_xarray()
     data.to_netcdf(tmp_path / "run.nc", engine="scipy")
     with xarray.open_dataset(tmp_path / "run.nc", engine="scipy") as back:

@@ -64,7 +64,7 @@ def test_arrays_have_the_names_of_the_first_format(tmp_path: Path) -> None:
     assert {"t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status", "p", "law_p"} <= names
 
 
-def test_bits_tell_motions_apart() -> None:
+def test_bits_distinguish_motions() -> None:
     """The comparison of the test above is one: it sees a sign of zero, a type, a name and a text."""
     run = motion("single")
     assert isinstance(run, Trajectory)
@@ -131,7 +131,7 @@ def test_batch_keeps_its_lanes(tmp_path: Path) -> None:
     assert loaded.evaluate(ARM.points["tip"]).tobytes() == run.evaluate(ARM.points["tip"]).tobytes()
 
 
-def test_phases_have_plants_of_their_own(tmp_path: Path) -> None:
+def test_phases_have_separate_plants(tmp_path: Path) -> None:
     free, held, run = landing()
     run.save(tmp_path / "run.npz")
     loaded = PhasedTrajectory.load(tmp_path / "run.npz", robot=[free, held])

@@ -181,7 +181,7 @@ def test_another_order_has_the_same_bits(seed: int, steps: int) -> None:
         assert operation in (ca.OP_INPUT, ca.OP_CONST) or max(int(a), b) < k
 
 
-def test_the_longest_line_is_begun_first() -> None:
+def test_the_longest_line_is_started_first() -> None:
     x = ca.SX.sym("x", 41)
     line = x[40]
     for _ in range(30):
