@@ -1,6 +1,6 @@
 """A study of 10⁵ closed loops: time, memory of all processes, and what a Dask cluster adds to tasks of a second.
 
-The two-link arm of the catalogue goes round a disc, 5 s at 1 kHz, under its own controller and three rivals with
+The two-link arm of the catalogue goes round a disc, 5 s at 1 kHz, under its own controller and three baselines with
 symbolic laws, 25,000 seeds each; results land on disk. Memory is the largest sum over the processes of this script,
 looked at ten times a second. A part of the same study is computed by a local Dask cluster with a worker per core: what
 that adds is the share of the workers' time, from the call to the last file, in which no task was computed.

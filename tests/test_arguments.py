@@ -638,7 +638,7 @@ def test_a_truth_value_is_no_number_where_a_mapping_would_do(truth: Any) -> None
 
 
 def test_what_nothing_depends_on_is_a_number_too() -> None:
-    """Arguments that a call happens not to use: without rows, without barriers, of a place that is found anew."""
+    """Arguments that a call happens not to use: without rows, without barriers, of a recomputed position."""
     field = EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1)
     foot = Contact("tip", normal=(0.0, 1.0))
     standing, values = with_contacts(ARM, [foot]), field.parameters.values(None)
@@ -683,7 +683,7 @@ def test_a_deviation_that_overflows_is_no_result() -> None:
 
 @pytest.mark.slow
 def test_events_that_come_together_have_an_end() -> None:
-    """A ball whose bounces would go on for ever if times between them need not be told apart."""
+    """A ball whose bounces would never end if the times between them need not be distinguishable."""
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     ball = lagrangian_system(q=q, v=v, T=v**2 / 2, V=9.81 * q)
     modes = {"flight": Mode(events=(Event(q, "flight", "falling", Rebound(q, 0.6), "bounce"),))}

@@ -61,8 +61,8 @@ def test_the_stated_agreement_with_other_programs_is_right() -> None:
     assert len(rows) == 2 * len({name for name, _ in rows}) >= 18
     off = {name for name, apart in rows if float(apart) > 1e-10}
     assert off == {"pybullet"}
-    said = table()["laws and robots for other programs"]["Erugin"]
-    assert "to 1e-10 rad in all but PyBullet, 1e-3 rad off" in said
+    message = table()["laws and robots for other programs"]["Erugin"]
+    assert "to 1e-10 rad in all but PyBullet, 1e-3 rad off" in message
     assert all(float(apart) < 1.5e-3 for name, apart in rows if name == "pybullet")
 
 
@@ -70,10 +70,10 @@ def test_versions_of_others_are_those_that_are_looked_at() -> None:
     head = next(line for line in README.splitlines() if re.search(r"\| Erugin \d", line))
     packages = {"Pinocchio": "pin", "MuJoCo": "mujoco", "Exudyn": "exudyn", "SymPy": "sympy"}
     for name, package in packages.items():
-        said = re.search(rf"\| {name} ([0-9.]+) \|", head)
-        assert said is not None, name
+        message = re.search(rf"\| {name} ([0-9.]+) \|", head)
+        assert message is not None, name
         version = importlib.metadata.version(package)
-        assert version == said[1] or version.startswith(f"{said[1]}."), (name, version)
+        assert version == message[1] or version.startswith(f"{message[1]}."), (name, version)
 
 
 def test_pinocchio_has_what_the_table_states_and_its_wheel_lacks_the_rest() -> None:
@@ -101,8 +101,8 @@ def test_mujoco_has_the_integrators_and_equality_constraints_that_are_named() ->
     # The distance is a number of old, which no file can name.
     flexes = {"flex": "edges", "flexvert": "vertices", "flexstrain": "strain"}
     kinds = members(mujoco.mjtEq, "mjEQ_") - {"distance"}
-    said = table()["ready constraints"]["MuJoCo"]
-    assert said == f"connect, weld, joint, tendon, flex ({', '.join(flexes.values())})"
+    message = table()["ready constraints"]["MuJoCo"]
+    assert message == f"connect, weld, joint, tendon, flex ({', '.join(flexes.values())})"
     assert kinds == {"connect", "weld", "joint", "tendon", *flexes}
     assert {"dcmotor", "pid"} <= members(mujoco.mjtDyn, "mjDYN_")
     for field in ("actuator_delay", "sensor_delay", "sensor_interval"):
@@ -111,8 +111,8 @@ def test_mujoco_has_the_integrators_and_equality_constraints_that_are_named() ->
 
 def test_drake_has_what_is_named() -> None:
     plant: Any = importlib.import_module("pydrake.multibody.plant").MultibodyPlant
-    said = table()["ready constraints"]["Drake"]
-    assert said == "discrete plants only: coupler, distance, ball, weld; tendon in C++"
+    message = table()["ready constraints"]["Drake"]
+    assert message == "discrete plants only: coupler, distance, ball, weld; tendon in C++"
     for name in ("AddCouplerConstraint", "AddDistanceConstraint", "AddBallConstraint", "AddWeldConstraint"):
         assert hasattr(plant, name), name
     assert not hasattr(plant, "AddTendonConstraint")

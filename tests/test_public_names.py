@@ -51,12 +51,12 @@ def faults_of_function(name: str, function: Any, doc: str | None = None) -> Iter
     if not (text or "").strip():
         yield f"{name} has no docstring"
         return
-    have, said = parameter_names(function), listed(text, "Args")
+    have, message = parameter_names(function), listed(text, "Args")
     # A short docstring may name its few parameters in a sentence; Args, where they are, must be complete.
-    missing = [key for key in have if not (key in said if said else re.search(rf"\b{key}\b", text))]
+    missing = [key for key in have if not (key in message if message else re.search(rf"\b{key}\b", text))]
     if missing:
         yield f"{name} does not document {', '.join(missing)}"
-    if strange := [key for key in said if key not in have]:
+    if strange := [key for key in message if key not in have]:
         yield f"{name} documents {', '.join(strange)}, which it does not take"
 
 
@@ -75,8 +75,8 @@ def faults_of_class(name: str, cls: type[Any]) -> Iterator[str]:
     elif "__init__" in vars(cls) and not issubclass(cls, Enum):
         constructor = vars(cls)["__init__"]
         have = parameter_names(constructor)
-        said = listed(constructor.__doc__ or "", "Args") + listed(text, "Args") + attributes
-        if missing := [key for key in have if key not in said]:
+        message = listed(constructor.__doc__ or "", "Args") + listed(text, "Args") + attributes
+        if missing := [key for key in have if key not in message]:
             yield f"{name}.__init__ does not document {', '.join(missing)}"
         if strange := [key for key in listed(constructor.__doc__ or "", "Args") if key not in have]:
             yield f"{name}.__init__ documents {', '.join(strange)}, which it does not take"

@@ -30,7 +30,7 @@ class Obstacle:
 
 
 class Method(ABC):
-    """A velocity w(x, t), with gains that can be tuned without building it anew.
+    """A velocity w(x, t), with gains that can be tuned without building it again.
 
     Attributes:
         name: for tables.

@@ -44,7 +44,7 @@ class Runs:
 
     @property
     def collided(self) -> NDArray[np.bool_]:
-        """Whether the point was inside an obstacle at any time; a run with numbers that are none counts too."""
+        """True where the point was inside an obstacle at any time; a run with NaN counts too."""
         return np.isnan(self.clearance) | (self.clearance < 0.0)
 
     @property

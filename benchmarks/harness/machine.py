@@ -85,7 +85,7 @@ def _packages() -> list[str]:
 def peak_memory() -> float:
     """The most memory that this process has had, in MiB.
 
-    Linux's VmHWM, which begins anew with a program; ``getrusage`` would hold the peak of who started it.
+    Linux's VmHWM, which restarts with each program; ``getrusage`` would include the peak of the parent process.
     """
     try:
         found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)

@@ -39,7 +39,7 @@ def options(description: str, arguments: Sequence[str] | None = None, *, rounds:
     Args:
         description: what the script measures, its docstring.
         arguments: in place of the command line's.
-        rounds: how many if none are asked for.
+        rounds: default number of rounds.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -61,7 +61,7 @@ def conclude(
     rows: Sequence[Reach] = (),
     pictures: Sequence[tuple[str, Sequence[Panel]]] = (),
 ) -> None:
-    """Print all tables, and write them and the pictures where that is asked for."""
+    """Print all tables, and write them and the pictures on request."""
     print(f"\n{machine()}\n{versions()}\n{given.rounds} interleaved rounds, medians (quartiles)\n")
     for table in (*tables, *([reach.table(rows)] if rows else [])):
         print(f"{table.markdown}\n", flush=True)

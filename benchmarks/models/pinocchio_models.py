@@ -57,7 +57,7 @@ class Held:
         return lambda: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
 
     def dynamics(self, force: Array | None = None) -> Callable[[Array, Array], Array]:
-        """The acceleration at any state under joint forces, which are none if not given."""
+        """The acceleration at any state under joint forces, zero by default."""
         tau = np.zeros(self.model.nv) if force is None else force
         settings, dynamics = pin.ProximalSettings(*PROXIMAL), pin.constraintDynamics
         model, data, contacts, contact_data = self.model, self.data, self.contacts, self.contact_data

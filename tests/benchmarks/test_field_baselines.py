@@ -143,7 +143,7 @@ def test_the_filter_stops_before_a_disc_and_swirl_guides_it_around() -> None:
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_the_potential_field_descends(dimension: int) -> None:
-    """w = −∇U, by central differences of U written down anew, up to the speed bound; beyond, its direction."""
+    """w = −∇U, by central differences of U written out again here, up to the speed bound; beyond, its direction."""
     kernel, rng = law(PotentialField(POTENTIAL, "plain"), 2, dimension), np.random.default_rng(dimension)
     pushed, shortened = 0, 0
     for _ in range(200):

@@ -186,7 +186,7 @@ def test_the_upper_quantile_is_exceeded_by_no_more_than_its_share(values: list[f
 
 @given(st.lists(st.tuples(st.floats(1.0, 2.0), st.floats(1.0, 1.5)), min_size=1, max_size=60))
 def test_the_quantile_of_ratios_is_that_of_all_ratios(pairs: list[tuple[float, float]]) -> None:
-    """Against the ratios of all, although few of the shortest ways are asked for."""
+    """Against the ratios of all, although few of the shortest paths are computed."""
     shortest = LENGTH * np.array([min(pair) for pair in pairs])
     lengths = LENGTH * np.array([max(pair) for pair in pairs])
     asked: list[int] = []

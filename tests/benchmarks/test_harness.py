@@ -182,15 +182,15 @@ def test_figures_of_small_sizes_are_kept_off_the_page(capsys: pytest.CaptureFixt
 
 
 def test_a_measurement_is_taken_again_while_others_have_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(*clocks: tuple[float, float]) -> float:
+    def reported(*clocks: tuple[float, float]) -> float:
         left = iter(clocks)
         monkeypatch.setattr(rounds, "_both_clocks", lambda call, count: next(left))
         return rounds.undisturbed(lambda: None, 1)
 
-    assert told((1.0, 0.5), (0.8, 0.79)) == 0.8
-    assert told((0.8, 0.79), (0.5, 0.5)) == 0.8
-    assert told(*[(1.0 - 0.1 * k, 0.5 - 0.06 * k) for k in range(rounds.TRIES)]) == 1.0
-    assert told((3.0, 1.0), (1.0, 1.0)) == 3.0
+    assert reported((1.0, 0.5), (0.8, 0.79)) == 0.8
+    assert reported((0.8, 0.79), (0.5, 0.5)) == 0.8
+    assert reported(*[(1.0 - 0.1 * k, 0.5 - 0.06 * k) for k in range(rounds.TRIES)]) == 1.0
+    assert reported((3.0, 1.0), (1.0, 1.0)) == 3.0
 
 
 SCRIPTS = {

@@ -57,8 +57,8 @@ def test_compiler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     if isinstance(toolchain, Compiler):
         assert shown(capsys)["compiler"] == f"{' '.join(toolchain.command)}, {toolchain.version}"
     monkeypatch.setattr(cache_command, "find_compiler", lambda: "no C compiler is wanted (CC is none)")
-    said = shown(capsys)["compiler"]
-    assert said == "none: no C compiler is wanted (CC is none); kernels run in CasADi's virtual machine"
+    message = shown(capsys)["compiler"]
+    assert message == "none: no C compiler is wanted (CC is none); kernels run in CasADi's virtual machine"
 
 
 def test_folder_that_is_refused(
@@ -83,9 +83,9 @@ def test_no_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 1.0, 2.0)
     (cache / "notes.txt").write_text("mine", encoding="utf-8")
-    for said in ("2 kernels deleted, 0.001907 MiB", "0 kernels deleted, 0 MiB"):
+    for message in ("2 kernels deleted, 0.001907 MiB", "0 kernels deleted, 0 MiB"):
         assert main(["cache", "clear"]) == 0
-        assert capsys.readouterr() == (f"{cache}: {said}\n", "")
+        assert capsys.readouterr() == (f"{cache}: {message}\n", "")
         assert not any(path.exists() for path in paths)
     assert (cache / "notes.txt").exists()
     assert shown(capsys)["kernels"] == "0"

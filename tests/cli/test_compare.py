@@ -49,9 +49,9 @@ def test_it_writes_tables_runs_and_pictures(mine: str, tmp_path: Path, capsys: p
     out = tmp_path / "out"
     words = ["--seeds", "12", "--out", str(out), "--robustness", "model_error=0,0.1", "--set", "duration=0.1"]
     assert main(["compare", mine, *words]) == 0
-    told = capsys.readouterr().out
-    assert "swing: 12 runs of each controller" in told
-    assert "computed torque" in told
+    output = capsys.readouterr().out
+    assert "swing: 12 runs of each controller" in output
+    assert "computed torque" in output
     pictures = ["distributions.png", "pareto.png", "robustness-model_error.png"]
     assert files(out) == sorted(["comparison.txt", "runs.csv", *pictures])
     with (out / "runs.csv").open(encoding="utf-8", newline="") as file:
@@ -73,7 +73,7 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--controllers", "pid"], "unknown controller 'pid'. Did you mean 'pd'"),
         (["--metrics", "efort"], "unknown metric 'efort'. Did you mean 'effort'"),
@@ -88,11 +88,11 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
     ],
 )
 def test_bad_words_are_refused(
-    words: list[str], said: str, mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     assert main(["compare", mine, "--out", str(out), *words]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not out.exists() or files(out) == []
 
 
@@ -138,10 +138,10 @@ def test_a_baseline_of_the_file_that_cannot_be_built_is_reported_with_its_line(
     Path(mine).write_text(OWN + BROKEN, encoding="utf-8")
     words = ["--scenario", "broken", "--seeds", "2", "--out", str(tmp_path / "out")]
     assert main(["compare", mine, *words]) == 2
-    said = capsys.readouterr().err
-    assert "mine.py, line 19: AttributeError" in said
-    assert "return setup.robot.missing" in said
-    assert "Traceback" not in said
+    message = capsys.readouterr().err
+    assert "mine.py, line 19: AttributeError" in message
+    assert "return setup.robot.missing" in message
+    assert "Traceback" not in message
 
 
 HOSTILE = ('=HYPERLINK("http://x","y")', "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\uff1d1", " =2")

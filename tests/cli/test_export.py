@@ -155,7 +155,7 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--to", "dae"], "unknown format 'dae'. Known: c, casadi, fmu, mjcf, urdf."),
         (["--to", "urdf", "--what", "law"], "urdf supports plant, not the law: use --to fmu or --to c or --to casadi"),
@@ -178,18 +178,18 @@ def test_bad_arguments_are_reported_and_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert export(file, *words) == 2
     output, errors = capsys.readouterr()
-    assert said in errors
+    assert message in errors
     assert output == ""
     assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "said"),
+    ("name", "words", "message"),
     [
         pytest.param(
             *("exoskeleton-steps", ["--c"]),
@@ -201,11 +201,11 @@ def test_bad_arguments_are_reported_and_nothing_is_written(
     ],
 )
 def test_a_motion_that_has_no_one_law_is_refused(
-    file: str, capsys: pytest.CaptureFixture[str], name: str, words: list[str], said: str
+    file: str, capsys: pytest.CaptureFixture[str], name: str, words: list[str], message: str
 ) -> None:
     free = name == "two-links-free"
     assert (export(file, *words, name="free") if free else main(["export", name, *words])) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("mine", "the file must end in .py, got 'mine'"),
         ("mine.txt", "the file must end in .py"),
@@ -79,9 +79,9 @@ def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str
         (".py", "the file must end in .py"),
     ],
 )
-def test_names_that_do_not_do(folder: Path, capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+def test_names_that_do_not_do(folder: Path, capsys: pytest.CaptureFixture[str], name: str, message: str) -> None:
     assert main(["new", name]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert files(folder) == []
 
 

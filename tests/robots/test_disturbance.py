@@ -85,7 +85,7 @@ def test_a_push_gives_its_impulse_to_a_free_mass() -> None:
     assert after.sum() > 20
     np.testing.assert_allclose(motion.v[after], np.tile([1.2, -0.7], (int(after.sum()), 1)) / MASS, atol=1e-9)
     np.testing.assert_allclose(motion.v[-1], np.array([1.2 + 3.0 * (0.3 - 0.05), -0.7]) / MASS, atol=1e-9)
-    # Of given impulse it is twice as strong in half the time, and goes where it is told.
+    # Of given impulse it is twice as strong in half the time, and acts in the given direction.
     other = {"push.duration": 0.075, "push.1.impulse": -2.0, "push.time": 0.4, "step.force": 0.0}
     motion = simulate(both.robot, None, [0.0, 0.0], [0.0, 0.0], 0.8, step=5e-3, p=other)
     np.testing.assert_allclose(motion.v[-1], np.array([-2.0, -0.7]) / MASS, atol=1e-7)
@@ -188,13 +188,13 @@ def test_a_law_that_knows_the_force_cancels_it() -> None:
     tip = one.robot.points["tip"]
     state = (0.37, [0.3, 0.9, 1.4], [0.1, -0.2, 0.3])
     program = Program(one.robot, holonomic(tip - ca.DM([0.7, 0.6]), name="hold"))
-    told = [
+    reported = [
         ProgramController(program, method=method).solve(*state) for method in (LdlMultipliers(), SweepMultipliers())
     ]
-    np.testing.assert_allclose(told[0].force, told[1].force, rtol=1e-9)
-    assert all(solution.program_residual < 1e-10 for solution in told)
+    np.testing.assert_allclose(reported[0].force, reported[1].force, rtol=1e-9)
+    assert all(solution.program_residual < 1e-10 for solution in reported)
     plain = Program(chain(3), holonomic(chain(3).points["tip"] - ca.DM([0.7, 0.6]), name="hold"))
-    assert np.abs(ProgramController(plain).solve(*state).force - told[0].force).max() > 0.1
+    assert np.abs(ProgramController(plain).solve(*state).force - reported[0].force).max() > 0.1
 
 
 class _Wrong(Signal):

@@ -104,18 +104,18 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
 
     first, second = circle((0.9, 0.0), 0.1, name="disc"), circle((0.9, 0.0), 0.1, name="disc")
     gap = first.functions(tip, robot.t)[0]
-    said = (
+    message = (
         r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: its own symbols of that name are different "
         r"objects, so these belong to another robot, curve or field\. Build each once, and pass the same object"
     )
     place = ([-1.2, 1.4], [0.0, 0.0])
     assert simulate(robot, around(first), *place, 0.05, step=1e-2, stop=-gap).ok
-    with pytest.raises(ModelError, match=f"stop {said}"):
+    with pytest.raises(ModelError, match=f"stop {message}"):
         simulate(robot, around(second), *place, 0.05, step=1e-2, stop=-gap)
-    with pytest.raises(ModelError, match=f"the expression {said}"):
+    with pytest.raises(ModelError, match=f"the expression {message}"):
         simulate(robot, around(second), *place, 0.05, step=1e-2).evaluate(gap)
     seen = Setup(robot, around(first), *place, 0.05, 1e-2, clearance=gap)
-    with pytest.raises(ModelError, match=f"metric 'clearance' {said}"):
+    with pytest.raises(ModelError, match=f"metric 'clearance' {message}"):
         compare(seen, {"one": around(first), "two": around(second)}, seeds=1)
     with pytest.raises(ParameterError, match=r"called 'disc\.x'; to share one, build its owner once"):
         Program(robot, [on_curve(first, tip, name="a"), on_curve(second, tip, name="b")])
@@ -202,7 +202,7 @@ def test_a_picture_is_drawn_of_the_motion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"measures": {"end": len}}, r"measure 'end' must be a Measure\(function, unit, expected\), got "),
         (
@@ -218,11 +218,11 @@ def test_a_picture_is_drawn_of_the_motion(tmp_path: Path) -> None:
         ({"controller": print}, "controller must be a Controller, got <built-in function print>"),
     ],
 )
-def test_arguments_of_another_kind_are_refused_when_it_is_made(more: dict[str, object], said: str) -> None:
+def test_arguments_of_another_kind_are_refused_when_it_is_made(more: dict[str, object], message: str) -> None:
     robot = arm()
     known: dict[str, object] = {"q0": [0.0, 0.0], "v0": [0.0, 0.0], "duration": 1.0, "step": 1e-3}
     make: type = Setup
-    with pytest.raises(EruginError, match=said):
+    with pytest.raises(EruginError, match=message):
         make(**({"robot": robot, "controller": None} | known | more))
 
 

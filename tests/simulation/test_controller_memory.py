@@ -117,14 +117,14 @@ def test_a_trajectory_keeps_each_status_and_the_note_at_its_change(integrator: I
     expected = [Status.OK] * 3 + [Status.LIMITED] * 4 + [Status.HELD] * 4
     assert list(motion.status) == expected
     assert not motion.ok
-    times, said = zip(*motion.notes, strict=True)
+    times, message = zip(*motion.notes, strict=True)
     np.testing.assert_allclose(times, [0.3, 0.7])
-    assert said == ("too weak", Status.HELD.sentence)
+    assert message == ("too weak", Status.HELD.sentence)
     assert motion.ending == "the duration is over"
 
 
 def test_a_note_on_a_sample_that_a_crossing_cuts_off_goes_with_it() -> None:
-    """The condition holds from 0.45 s on: what would have been said at 0.5 s is not, unless it is true at 0.45 s."""
+    """The condition holds from 0.45 s on: the note of 0.5 s does not appear, unless it is true at 0.45 s."""
     robot = mass()
     start = ([0.0, 0.0], [1.0, 0.0], 1.0)
     until = robot.q[0] - 0.45
@@ -135,7 +135,7 @@ def test_a_note_on_a_sample_that_a_crossing_cuts_off_goes_with_it() -> None:
     assert run.ok
     early = Troubled(robot, limited=0.42, held=2.0)
     run = simulate_phases(robot, [Phase(early, until=until)], *start, step=0.1).segments[0]
-    assert [said for _, said in run.notes] == ["too weak"]
+    assert [message for _, message in run.notes] == ["too weak"]
     assert run.notes[0][0] == run.t[-1]
     assert list(run.status) == [Status.OK] * 5 + [Status.LIMITED]
     before = Troubled(robot, limited=0.25, held=2.0)

@@ -235,14 +235,14 @@ def test_phases_and_modes_end_so_too() -> None:
 @pytest.mark.parametrize(("t0", "step"), [(1e16, 0.01), (-1e16, 0.1), (1e12, 1e-3), (1e9, 1e-6), (1e16, 1.0)])
 def test_times_that_float64_cannot_distinguish_are_refused(integrator: Integrator, t0: float, step: float) -> None:
     robot, law = arm(), tip_law()
-    said = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
-    with pytest.raises(ModelError, match=said):
+    message = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
+    with pytest.raises(ModelError, match=message):
         simulate(robot, law, Q0, V0, 10 * step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate(robot, law, [Q0, Q0], [V0, V0], step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate_phases(robot, [Phase(law)], Q0, V0, 10 * step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate_hybrid(
             robot, {"reach": Mode(law)}, Q0, V0, 10 * step, start="reach", step=step, t0=t0, integrator=integrator
         )

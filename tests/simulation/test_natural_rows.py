@@ -82,12 +82,12 @@ def test_meaningless_reactions_are_reported() -> None:
     pin = Closure("tip", (0.9, 0.2), "pin")
     once, twice = mechanism(arm, [pin]), mechanism(arm, [pin, Closure("tip", (0.9, 0.2), "spare")])
     q = assemble(once, [0.4, -0.5, 0.3]).q
-    for robot, told in ((once, False), (twice, True)):
+    for robot, reported in ((once, False), (twice, True)):
         controller = ProgramController(Program(robot, holonomic(robot.q[0] - 0.4, name="crank")))
         message = controller.solve(0.0, q, np.zeros(3)).message
         assert (
             "The reactions are meaningless: natural rows 'spare[0]', 'spare[1]' depend on others" in message
-        ) is told
+        ) is reported
 
 
 Array = NDArray[np.float64]

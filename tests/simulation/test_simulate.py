@@ -268,14 +268,14 @@ def test_a_called_controller_that_refuses_a_singular_state_stops_the_run() -> No
 
 
 @pytest.mark.parametrize(
-    ("integrator", "said", "status"),
+    ("integrator", "message", "status"),
     [
         (RK4(), r"the velocity of x = .* exceeds the bound of 1e\+12.*diverged", Status.DIVERGED),
         (DOP853(), r"not finite: x\b.*diverged", Status.NOT_FINITE),
     ],
 )
-def test_a_state_that_leaves_every_bound_is_reported(integrator: RK4 | DOP853, said: str, status: Status) -> None:
-    with pytest.raises(SimulationError, match=said) as caught:
+def test_a_state_that_leaves_every_bound_is_reported(integrator: RK4 | DOP853, message: str, status: Status) -> None:
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(runaway(), None, [2.0], [0.0], 5.0, step=1e-3, integrator=integrator)
     kept = caught.value.trajectory
     assert caught.value.status is status
@@ -316,7 +316,7 @@ def test_the_stop_condition_may_use_parameters_of_the_controller() -> None:
 
 
 class Table(Controller):
-    """Torques from a list, one per call, that raises what it is told to after the last."""
+    """Torques from a list, one per call; raises the given exception after the last."""
 
     def __init__(self, robot: Robot, count: int, error: BaseException) -> None:
         self.robot, self.left, self.error = robot, count, error

@@ -308,7 +308,7 @@ def test_one_window_of_many_that_changes_its_branch_is_reported(windows: int) ->
 
 
 def test_windows_may_start_flat_on_any_branch() -> None:
-    """From the flat position the first window goes on folded, its first crank at rest, the second as a parallelogram.
+    """From the flat position the first window continues folded, its first crank at rest, the second as a parallelogram.
 
     Two cranks and a coupler then turn about the second pivot, and the last coupler moves with them: one pendulum.
     """

@@ -268,7 +268,7 @@ def test_two_mechanisms_cross_independently() -> None:
 def test_mechanisms_near_their_crossings_do_not_disturb_each_other(
     starts: list[tuple[float, float]], span: float
 ) -> None:
-    # Built anew for each: one robot cannot take the symbols of another twice.
+    # Built again for each: one robot cannot take the symbols of another twice.
     robot = combine({name: with_inputs(equal_arms.__wrapped__(), ()) for name in ("one", "other")})
     q, v = (np.concatenate(values) for values in zip(*(upright(*start) for start in starts), strict=True))
     motion = simulate(robot, None, q, v, span, step=1e-3, integrator=Reduced())

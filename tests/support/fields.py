@@ -1,6 +1,6 @@
 """Scenes with Erugin's field, points on its curves, and motion along it.
 
-What is asked of the field is computed here by other means: clearances by plain geometry, points on the program curve
+Properties of the field are computed here by other means: clearances by plain geometry, points on the program curve
 by Newton's method.
 """
 
@@ -55,7 +55,7 @@ class Scene:
 
     @functools.cached_property
     def kernel(self) -> Kernel:
-        """Everything asked of the field at a place and a time."""
+        """All properties of the field at a point and a time."""
         w, (x, t) = self.field, (ca.SX.sym("x", self.field.dimension), ca.SX.sym("t"))
         f, path = w.functions(x, t), w.path.functions(x, t)
         P, S, product = w.structure(x, t)

@@ -89,7 +89,7 @@ def robot(name: str) -> Robot:
 
 @functools.cache
 def text(name: str) -> str:
-    """Its MJCF without bounds, told losses aside."""
+    """Its MJCF without bounds, except reported losses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BridgeWarning)
         return export(robot(name), limits=False)

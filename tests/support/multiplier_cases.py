@@ -202,7 +202,7 @@ class Numbers(NamedTuple):
 
     @property
     def units(self) -> Array:
-        """1/√M_jj, or one where that is no number."""
+        """1/√M_jj, or one where that is NaN."""
         inertia = np.diag(self.M)
         return np.where(inertia > 1e-12, 1.0 / np.sqrt(np.maximum(inertia, 1e-12)), 1.0)
 

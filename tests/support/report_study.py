@@ -1,4 +1,4 @@
-"""A small study whose results are reported: names that are markup, runs that blow up, a metric that is infinite."""
+"""A small study whose results are reported: names that are markup, runs that diverge, a metric that is infinite."""
 
 from __future__ import annotations
 

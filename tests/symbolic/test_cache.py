@@ -321,8 +321,8 @@ def test_fork_leaves_the_temporary_folder_alone(tmp_path: Path, compiler: Path) 
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     variables = environment(tmp_path / "file" / "cache", ERUGIN_CC=compiler, TMPDIR=tmp_path / "tmp")
-    compiled, _, said = finish(start(variables, 1, FORKED))
-    assert (compiled, said) == (["True"], ["1 True"])
+    compiled, _, message = finish(start(variables, 1, FORKED))
+    assert (compiled, message) == (["True"], ["1 True"])
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

@@ -46,8 +46,8 @@ def test_complex_products_are_rounded_as_by_numpy() -> None:
 @pytest.mark.parametrize("lanes", LANES)
 def test_runs_round_them_likewise(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 4), ca.SX.sym("p", 4)
-    told = {"e": products(x[:2], x[2:], p[:2], p[2:])}
-    march = compile_march(RolloutLoop(t, x, p, ca.SX.zeros(4), told, None, CLASSICAL), lanes)
+    reported = {"e": products(x[:2], x[2:], p[:2], p[2:])}
+    march = compile_march(RolloutLoop(t, x, p, ca.SX.zeros(4), reported, None, CLASSICAL), lanes)
     rng = np.random.default_rng(1)
     states, numbers = rng.normal(size=(2, COUNT, 4))
     outputs = [np.zeros((COUNT, 1, 4)) for _ in range(2)]
@@ -201,8 +201,12 @@ def test_library_that_can_be_neither_loaded_nor_removed(
 def test_flags_that_cannot_work_are_reported(tmp_path: Path, flags: str) -> None:
     compiled, _, (warned,) = build(tmp_path / "cache", ERUGIN_CFLAGS=flags)
     assert compiled == ["False"]
-    told = {"-fnonsense": "-fnonsense", "-c": "cannot be loaded: ", "'": 'ERUGIN_CFLAGS is "\'": No closing quotation'}
-    assert told.get(flags, "error" if "=struct" in flags else "nosuchlibrary") in warned
+    reported = {
+        "-fnonsense": "-fnonsense",
+        "-c": "cannot be loaded: ",
+        "'": 'ERUGIN_CFLAGS is "\'": No closing quotation',
+    }
+    assert reported.get(flags, "error" if "=struct" in flags else "nosuchlibrary") in warned
     assert len(warned) < 500
     assert libraries(tmp_path / "cache") == []
 
@@ -233,7 +237,7 @@ def test_words_are_part_of_the_key() -> None:
 
 @pytest.fixture
 def lanes() -> Iterator[None]:
-    """The width of vectors, asked for anew before and after."""
+    """The width of vectors, determined again before and after."""
     vector_width.cache_clear()
     yield
     vector_width.cache_clear()

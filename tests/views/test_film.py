@@ -52,7 +52,7 @@ def test_default_is_a_hundred_frames_at_most() -> None:
     for duration in np.geomspace(1e-6, 1e6, 200):
         pace = Pace.of(float(duration))
         assert 50 <= pace.frames <= 100
-        # What is shown takes as long as is said.
+        # The film has the requested duration.
         assert (pace.frames - 1) / pace.fps * pace.speed == pytest.approx(duration, rel=0.05)
 
 
@@ -145,7 +145,7 @@ def images(path: Path) -> list[NDArray[np.int64]]:
 
 
 def drawn(figure: Figure) -> NDArray[np.int64]:
-    """The figure as it is drawn anew."""
+    """The figure, drawn again completely."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba(), dtype=np.int64)[..., :3]

@@ -58,8 +58,8 @@ def test_names_read_like_what_they_stand_for() -> None:
 
 @given(st.text(max_size=40))
 def test_comments_and_strings_hold_any_text(text: str) -> None:
-    said = comment(text)
-    assert not re.search(r"\*/|/\*|\?\?|\\|[\n\r]", said)
+    message = comment(text)
+    assert not re.search(r"\*/|/\*|\?\?|\\|[\n\r]", message)
     quoted = string(text)
     plain = re.sub(r"\\[0-7]{3}", "", quoted[1:-1])
     assert not re.search(r'["\\?]', plain)
@@ -93,8 +93,8 @@ def test_names_keep_apart_in_c_as_the_standard_promises_it(name: str, tmp_path: 
     objects = [tmp_path / "law.o", tmp_path / "plant.o"]
     for target, source in zip(objects, (f"{written.name}.c", f"{written.name}_plant.c"), strict=True):
         compiled([written.folder / source], target, "-c", "-O0")
-    told = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
-    shared = set(re.findall(r" [TRD] (\w+)", told))
+    output = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
+    shared = set(re.findall(r" [TRD] (\w+)", output))
     assert len(shared) >= 15
     assert len({word[:31] for word in shared}) == len(shared)
     user = tmp_path / "user.c"
@@ -192,7 +192,7 @@ def nonlinear() -> Controller:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (
             lambda: SampleAndHold(controller_of("ideal"), period=0.01),
@@ -205,9 +205,9 @@ def nonlinear() -> Controller:
     ],
 )
 def test_laws_that_cannot_be_written_are_refused_with_what_to_try(
-    make: Callable[[], Controller], said: str, tmp_path: Path
+    make: Callable[[], Controller], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         export(make(), tmp_path / "x")
     assert not list(tmp_path.iterdir())
 

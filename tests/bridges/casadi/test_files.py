@@ -252,10 +252,10 @@ WRONG: dict[str, tuple[Callable[[], str | bytes], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_file_that_is_not_as_it_was_written_is_refused(what: str, tmp_path: Path) -> None:
-    make, said = WRONG[what]
+    make, message = WRONG[what]
     content, path = make(), tmp_path / "law.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(BridgeError, match=f"law.json: .*{said}"):
+    with pytest.raises(BridgeError, match=f"law.json: .*{message}"):
         load(path, two_link_arm())
 
 
@@ -289,7 +289,7 @@ def renamed(names: tuple[str, str], units: tuple[str, str] = ("rad", "rad")) -> 
 
 
 @pytest.mark.parametrize(
-    ("robot", "names", "said"),
+    ("robot", "names", "message"),
     [
         (three_link_arm, {}, "missing: q3"),
         (
@@ -308,10 +308,10 @@ def renamed(names: tuple[str, str], units: tuple[str, str] = ("rad", "rad")) -> 
     ids=["more joints", "fewer joints", "others", "no such name", "other units"],
 )
 def test_a_robot_of_other_names_or_units_is_refused(
-    robot: Callable[[], Robot], names: dict[str, str], said: str, tmp_path: Path
+    robot: Callable[[], Robot], names: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     export(law(), tmp_path / "law.json")
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         load(tmp_path / "law.json", robot(), names=names)
 
 

@@ -130,7 +130,7 @@ def samples(seed: int) -> list[Sample]:
 
 
 def answers(law: Controller, states: list[Sample]) -> list[Array]:
-    """What the law says to samples, asked by nobody else."""
+    """Outputs of the law at samples, with no other caller."""
     law.reset()
     found: list[Array] = []
     for k, (q, v) in enumerate(states):

@@ -124,7 +124,7 @@ def test_what_is_written_is_read_back_or_refused_by_name(kind: str, place: str, 
         except BridgeError as error:
             refused.append(str(error))
     # A refusal says what is to be renamed.
-    assert [said for said in refused if not said.endswith(("rename it", "take a shorter one"))] == []
+    assert [message for message in refused if not message.endswith(("rename it", "take a shorter one"))] == []
     # Of all these texts only some make trouble anywhere.
     assert bool(refused) <= (kind in REFUSED)
 

@@ -174,9 +174,9 @@ def test_a_coordinate_without_a_place_is_named() -> None:
 def test_names_that_do_not_match_are_listed_on_both_sides() -> None:
     assert match_names(["b", "a"], ["a", "c", "b"]) == [2, 0]
     assert match_names(["b", "a"], ["a", "c", "left_b"], names={"b": "left_b"}) == [2, 0]
-    with pytest.raises(BridgeError) as said:
+    with pytest.raises(BridgeError) as raised:
         match_names(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
-    text = str(said.value)
+    text = str(raised.value)
     assert "missing: shoulder, elbow" in text
     assert "The robot's: shoulder, elbow" in text
     assert "those of arm.xml: Shoulder_joint, wrist" in text

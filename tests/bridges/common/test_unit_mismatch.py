@@ -132,7 +132,7 @@ def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp
 
 @each_program
 @pytest.mark.parametrize(
-    ("units", "gravity", "said"),
+    ("units", "gravity", "message"),
     [
         ({"mass": 1e3}, -9.81, "the model's M is 1000 × the robot's: masses in g?"),
         ({"mass": 1e-3}, -9.81, "the model's M is 0.001 × the robot's: masses in t?"),
@@ -157,9 +157,11 @@ def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp
     ],
 )  # fmt: skip
 def test_another_unit_is_named(
-    into: Into, law: ProgramController, units: Mapping[str, float], gravity: float, said: str, tmp_path: Path
+    into: Into, law: ProgramController, units: Mapping[str, float], gravity: float, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
+    with pytest.raises(
+        BridgeError, match=rf"not the same robot: .*{re.escape(message)} Erugin's units are kg, m, s, rad"
+    ):
         into(law, written(UPRIGHT, **units), gravity, tmp_path)
 
 
@@ -193,7 +195,7 @@ def test_another_robot_is_no_other_unit(
 
 
 @pytest.mark.parametrize(
-    ("units", "said"),
+    ("units", "message"),
     [
         ({"mass": 1e3}, "the model's masses are 1000 × the robot's and its moments of inertia 1000 ×: masses in g?"),
         (
@@ -204,12 +206,12 @@ def test_another_robot_is_no_other_unit(
     ],
 )
 def test_a_mass_matrix_that_pybullet_cannot_compute_is_compared_by_its_bodies(
-    units: Mapping[str, float], said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    units: Mapping[str, float], message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tilted.urdf"
     file.write_text(PLAIN, encoding="utf-8")
     tilted = tracking(load_urdf(file))
-    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(said)}"):
+    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(message)}"):
         into_pybullet(tilted, written(PLAIN, **units), -9.81, tmp_path)
     assert capfd.readouterr() == ("", "")
 
@@ -222,15 +224,15 @@ def test_an_equal_robot_whose_mass_matrix_pybullet_cannot_compute_is_reported_as
 
 
 @pytest.mark.parametrize(
-    ("length", "mass", "said"),
+    ("length", "mass", "message"),
     [
         (1e3, 1.0, r"the model's M is 1e\+06 × the robot's.*: lengths in mm"),
         (1.0, 1e3, "1000 × the robot's: masses in g"),
     ],
 )
-def test_an_export_in_other_units_is_another_robot(length: float, mass: float, said: str) -> None:
+def test_an_export_in_other_units_is_another_robot(length: float, mass: float, message: str) -> None:
     links = [Link(k.length * length, k.mass * mass, k.center * length, k.inertia * mass * length**2) for k in LINKS]
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         mujoco.match(arm(), model_of(mujoco.export(planar_manipulator(links)))).check()
 
 
@@ -246,7 +248,7 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (panda, "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
         (lambda: chain(3, absolute=True), "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
@@ -255,8 +257,8 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
     ],
     ids=["seven joints", "absolute angles", "floating", "planar"],
 )
-def test_a_model_of_any_joints_in_mm_and_g_is_recognized(make: Callable[[], Robot], said: str) -> None:
-    assert said in pinocchio.match(make(), scaled_robot(make(), mass=1e3, length=1e3, gravity=1e3)).units
+def test_a_model_of_any_joints_in_mm_and_g_is_recognized(make: Callable[[], Robot], message: str) -> None:
+    assert message in pinocchio.match(make(), scaled_robot(make(), mass=1e3, length=1e3, gravity=1e3)).units
 
 
 @pytest.mark.parametrize(("mass", "length"), [(1e3, 1.0), (1e-3, 1e3)], ids=["in g", "in t and mm"])
@@ -424,7 +426,7 @@ def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
 @pytest.mark.parametrize("g", [0.0, 9.81])
 @pytest.mark.parametrize("share", [0.0, -1.0, 1e3])
 def test_forces_of_springs_are_no_gravity(share: float, g: float) -> None:
-    """A spring that is absent, of the other sign or stiffer there is no other gravity; gravity beside one is told."""
+    """A spring that is absent, stiffer or of the other sign is not mistaken for gravity; gravity beside one is reported."""
     robot = crane()
     assert robot.tree is not None
     sprung = tree_system(robot.tree, parameters=robot.parameters, V=15.0 * robot.q[2] ** 2, name="sprung")

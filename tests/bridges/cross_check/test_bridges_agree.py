@@ -54,17 +54,17 @@ def test_both_scenarios_run_in_all_of_them_from_one_command(
     text = (tmp_path / "bridges.md").read_text(encoding="utf-8")
     assert all(f"| {bridge} |" in text for bridge in RUNNERS)
     assert (tmp_path / "bridges.png").stat().st_size > 10_000
-    said = console.export_text()
-    assert name in said
-    assert all(head in said for head in compare.TABLE_HEAD)
+    message = console.export_text()
+    assert name in message
+    assert all(head in message for head in compare.TABLE_HEAD)
 
 
 def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    told: list[list[str]] = []
+    recorded: list[list[str]] = []
     legend = Figure.legend
 
     def seen(figure: Figure, handles: Any, labels: list[str], **options: Any) -> Any:  # noqa: ANN401
-        told.append(labels)
+        recorded.append(labels)
         return legend(figure, handles, labels, **options)
 
     monkeypatch.setattr(Figure, "legend", seen)
@@ -75,7 +75,7 @@ def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pyte
         BridgeResult("b", RUNNERS["c"], t, np.array([0.0, 1e-3]), 1e-3, 1.0),
     ]
     draw(rows, tmp_path / "picture.png")
-    assert told == [["c", "casadi"]]
+    assert recorded == [["c", "casadi"]]
 
 
 def test_what_cannot_run_gives_a_reason_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,8 +167,8 @@ def test_a_plant_that_is_not_finalized_is_refused() -> None:
 
 def test_importing_the_bridges_imports_neither_program() -> None:
     code = "import sys; from erugin.bridges import drake, pybullet; print({'pydrake', 'pybullet'} & set(sys.modules))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert said.stdout == "set()\n"
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert message.stdout == "set()\n"
 
 
 def test_without_drake_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,8 +221,8 @@ def test_an_fmu_stops_before_a_singular_position_by_itself(tmp_path: Path) -> No
     with pytest.raises(SimulationError) as ours:
         simulate(robot, reach(robot), q0, [0.0, 0.0], 1.0, step=1e-2)
     fmi.export(reach(robot), tmp_path / "reach.fmu", with_plant=robot, q0=q0, step=1e-2)
-    when, said = stopped(tmp_path / "reach.fmu", 1e-2)
-    assert re.search("row (outwards|level) vanishes or depends on rows before it: its pivot has fallen to", said)
+    when, message = stopped(tmp_path / "reach.fmu", 1e-2)
+    assert re.search("row (outwards|level) vanishes or depends on rows before it: its pivot has fallen to", message)
     assert abs(when - (len(ours.value.trajectory) - 1)) <= 1
 
 

@@ -188,8 +188,10 @@ def test_the_reward_is_the_integral_that_is_written_down(setup: Setup) -> None:
 def test_a_reward_may_be_an_expression_or_a_function(setup: Setup) -> None:
     robot = setup.robot
 
-    def paid(told: Transition) -> Array:
-        return np.asarray(told.after["q"][:, 0] - told.before["q"][:, 0] + told.action[:, 1], dtype=np.float64)
+    def paid(reported: Transition) -> Array:
+        return np.asarray(
+            reported.after["q"][:, 0] - reported.before["q"][:, 0] + reported.action[:, 1], dtype=np.float64
+        )
 
     spent = export(setup, reward=-robot.u.T @ robot.v, dictionary=True, randomization={})
     states, rewards, _ = followed(spent, PUSH)

@@ -41,12 +41,12 @@ def run(setup: Setup) -> PhasedTrajectory:
 def followed(env: Environment, action: Array, seed: int = 0) -> tuple[Array, Array, Array, str]:
     """Times, states and phases from reset to end, and why it ended."""
     seen, info = env.reset(seed=seed)
-    ending, told = "", [(info["time"], np.r_[seen["q"], seen["v"]], seen["phase"])]
+    ending, reported = "", [(info["time"], np.r_[seen["q"], seen["v"]], seen["phase"])]
     while not ending:
         seen, _, _, _, info = env.step(action)
-        told.append((info["time"], np.r_[seen["q"], seen["v"]], seen["phase"]))
+        reported.append((info["time"], np.r_[seen["q"], seen["v"]], seen["phase"]))
         ending = info.get("ending", "")
-    times, states, phases = (np.array(each) for each in zip(*told, strict=True))
+    times, states, phases = (np.array(each) for each in zip(*reported, strict=True))
     return times, states, phases, ending
 
 
@@ -317,7 +317,7 @@ def test_several_phases_in_one_period_end_where_they_end_in_a_simulation(called:
         ((t - 0.021, t - 0.023, 0.026, t - 0.0285, None), 5),
         ((0.011, 0.0234, t - 0.04, 0.05, None), 5),
         ((1e-4 - (t - 0.03) ** 2, None), 2),
-        # The second time has passed when the first condition comes to hold.
+        # The second time has passed when the first condition becomes true.
         ((t - 0.05, 0.03, None), 2),
     ]
     for untils, count in cases:
@@ -350,7 +350,7 @@ def test_a_phase_has_the_nominal_values_of_its_own_plant() -> None:
     assert np.array_equal(ended(env)[3]["q"], last(setup))
     light = replace(setup, phases=(phases[0], Phase(None)))
     assert np.abs(last(setup) - last(light)).max() > 0.01
-    # What is told holds in all phases, as what a setup tells does.
+    # Arguments apply in all phases, as those of a setup do.
     env.reset(options={"parameters": {"plant.m2": 1.8}})
     seen = [env.step(np.zeros(2))[0]["q"] for _ in range(15)]
     assert np.array_equal(seen[-1], last(light))
@@ -376,12 +376,12 @@ def test_a_phase_that_becomes_singular_is_reported_as_in_a_simulation(period: fl
     reach = ProgramController(Program(robot, rows), realization="actuated")
     phases = Phase(program_control(robot), until=0.1, name="swing"), Phase(reach, name="reach")
     setup = replace(setup, controller=None, phases=phases, randomization={})
-    with pytest.raises(PhasedSimulationError) as told:
+    with pytest.raises(PhasedSimulationError) as raised:
         setup.run()
     _, terminated, info, _ = ended(export(setup, residual=True, period=period))
     assert terminated
     assert "phase 'reach': Row 'reach[1]'" in str(info["ending"])
-    assert str(info["ending"]).partition("Row")[2] == str(told.value).partition("Row")[2]
+    assert str(info["ending"]).partition("Row")[2] == str(raised.value).partition("Row")[2]
 
 
 @pytest.mark.parametrize("phased", [False, True])
@@ -399,14 +399,14 @@ def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_t
     law.advance(0.0, [0.1, 0.2], [0.3, 0.4])
     own = law.memory
     one.reset(seed=0)
-    told: list[np.ndarray] = []
+    recorded: list[np.ndarray] = []
     for k in range(10):
         if k in (3, 7):
             other.reset(seed=1)
-        told.append(one.step(np.zeros(2))[0])
+        recorded.append(one.step(np.zeros(2))[0])
         if k >= 3:
             other.step(np.ones(2))
-    assert np.array_equal(told, expected)
+    assert np.array_equal(recorded, expected)
     assert law.memory is own is not None
 
 
@@ -427,9 +427,9 @@ def test_lanes_that_start_in_the_second_phase_equal_single_environments() -> Non
 
 
 def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
-    def refused(setup: Setup, kind: type[Exception], said: str) -> None:
+    def refused(setup: Setup, kind: type[Exception], message: str) -> None:
         for make in (lambda: export(setup, residual=True), setup.run):
-            with pytest.raises(kind, match=said):
+            with pytest.raises(kind, match=message):
                 make()
 
     never = torques(None, None)

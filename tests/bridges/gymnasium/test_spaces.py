@@ -170,12 +170,12 @@ CALLS: list[tuple[dict[str, Any], type[EruginError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "kind", "said"), CALLS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("reported", "kind", "message"), CALLS, ids=lambda each: str(each)[:40])
 def test_what_does_not_fit_is_refused_by_name(
-    setup: Setup, told: dict[str, Any], kind: type[EruginError], said: str
+    setup: Setup, reported: dict[str, Any], kind: type[EruginError], message: str
 ) -> None:
-    with pytest.raises(kind, match=said):
-        export(setup, **told)
+    with pytest.raises(kind, match=message):
+        export(setup, **reported)
 
 
 def test_what_has_no_controller_has_no_residual(setup: Setup) -> None:

@@ -158,7 +158,7 @@ def test_a_motion_that_mujoco_sets_back_is_no_motion(go: Way, tmp_path: Path, mo
     data = started(acting)
     go(acting, data, 20)
     data.qvel[1] = 2e10
-    # MuJoCo itself goes on from the state in which the model is set up, at time zero.
+    # MuJoCo itself continues from the state in which the model is set up, at time zero.
     with pytest.raises(SimulationError, match=r"a velocity is not finite or beyond 1e10 \(joint 'q2'\).*diverged"):
         go(acting, data, 20)
     if go is not by_callback:

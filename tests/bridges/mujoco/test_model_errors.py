@@ -1,4 +1,4 @@
-"""What cannot be carried over to or from MJCF: refused or told by name."""
+"""What cannot be converted to or from MJCF is refused or reported by name."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def test_armature_across_branches_is_refused() -> None:
     source = """<mujoco><worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body>
     <body pos="9 0 0"><joint name="b" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body></worldbody><tendon>
     <fixed name="t" armature="1"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed></tendon></mujoco>"""
-    said = re.escape(TENDON_ARMATURE.missing) or "tendon t: a fixed tendon with armature across branches"
-    with pytest.raises(BridgeError, match=said):
+    message = re.escape(TENDON_ARMATURE.missing) or "tendon t: a fixed tendon with armature across branches"
+    with pytest.raises(BridgeError, match=message):
         load(source, ignore=["contacts"])
 
 
@@ -182,11 +182,11 @@ def test_bad_arguments_are_refused() -> None:
 
 @needs(TENDON_ARMATURE)
 def test_points_that_are_not_fixed_to_a_body_are_reported() -> None:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         export(exoskeleton([HEAVY, LIGHT], inertia_law="stretched"))
     sentence = "cannot represent: the points center1, center2, which are not fixed"
-    assert any(sentence in str(warning.message) for warning in told)
+    assert any(sentence in str(warning.message) for warning in reported)
 
 
 def test_bounds_that_are_one_number_or_zero_are_reported() -> None:

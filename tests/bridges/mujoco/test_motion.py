@@ -98,8 +98,8 @@ def test_a_floating_robot_converges_to_ours_at_order_four(realization: Literal["
         rows.append(nonholonomic(robot.v[:6] - wanted, perturbation=FirstOrder(5.0), name="base"))
     law = ProgramController(Program(robot, rows), realization=realization)
     start = ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3], [0.1, 0.2, -0.1, 1.0, 2.0, -1.5, 0.7])
-    told = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
-    with pytest.warns(BridgeWarning, match=re.escape(told)) if FLOATING_RK4.missing else nullcontext():
+    reported = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
+    with pytest.warns(BridgeWarning, match=re.escape(reported)) if FLOATING_RK4.missing else nullcontext():
         _, orders = errors(robot, law, start, 0.5, [32, 64, 128])
     assert min(orders) >= (1.9 if FLOATING_RK4.missing else 3.9)
 
@@ -277,7 +277,7 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('site="middle" gear="1', 'site="top" gear="1', "the moment arm of 'ahead' depends on the position"),
         ('site="middle" gear="1', 'joint="sea" gear="1', "the moment arm of 'ahead' depends on the position"),
@@ -294,9 +294,9 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
         ),
     ],
 )
-def test_motors_without_a_constant_share_are_refused(old: str, new: str, said: str) -> None:
+def test_motors_without_a_constant_share_are_refused(old: str, new: str, message: str) -> None:
     assert old in SHIP
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         drive(afloat(), model_of(SHIP.replace(old, new)))
 
 

@@ -138,17 +138,17 @@ def test_a_radius_that_differs_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obstacles", "said"),
+    ("obstacles", "message"),
     [
         ({"disc": "globe"}, r"no body 'globe' for 'disc'; bodies: world, q1, q2, ball"),
         ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a position: disc"),
     ],
 )
-def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], said: str) -> None:
+def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], message: str) -> None:
     setup, _ = arm_and_disc()
     model = model_of(export(setup.robot).replace("</worldbody>", f"{BALLS['mocap']}</worldbody>"))
     assert setup.controller is not None
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         drive(setup.controller, model, p=setup.controller_p, obstacles=obstacles)
 
 

@@ -48,7 +48,7 @@ DEGREES = 180.0 / np.pi
 
 
 @pytest.mark.parametrize(
-    ("scales", "worth", "params", "said"),
+    ("scales", "worth", "params", "message"),
     [
         ([DEGREES] * 4, 1.0, {}, "the model's accelerations are 57.3 × the robot's in rad: angles in degrees?"),
         ([1.0] * 4, 1e-3, {}, "the effect of M1, M2 is 0.001 × the robot's: masses in g, or M1, M2 in 0.001 N m?"),
@@ -57,10 +57,12 @@ DEGREES = 180.0 / np.pi
     ],
 )
 def test_a_plant_of_python_control_in_another_unit_is_refused(
-    scales: list[float], worth: float, params: dict[str, float], said: str
+    scales: list[float], worth: float, params: dict[str, float], message: str
 ) -> None:
     python_control.drive(tracking(chain()), plant(chain(), [1.0] * 4))
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
+    with pytest.raises(
+        BridgeError, match=rf"not the same robot: .*{re.escape(message)} Erugin's units are kg, m, s, rad"
+    ):
         python_control.drive(tracking(chain()), plant(chain(), scales, worth, **params))
 
 
@@ -108,7 +110,7 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mass", "length", "gravity", "said"),
+    ("mass", "length", "gravity", "message"),
     [
         (1.0, 1e3, 1e3, "is 1e-06 × the robot's: lengths in mm, or M1, M2 in 1e-06 N m?"),
         (1.0, 1e2, 1e2, "is 0.0001 × the robot's: lengths in cm, or M1, M2 in 0.0001 N m?"),
@@ -118,11 +120,11 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
     ],
 )
 def test_the_length_unit_of_a_plant_that_turns_is_inferred_from_its_moments(
-    mass: float, length: float, gravity: float, said: str
+    mass: float, length: float, gravity: float, message: str
 ) -> None:
     own = {"l": length, "c": length, "g": gravity, "m": mass, "I": mass * length**2}
     params = {name: value * own[name[0]] for name, value in chain().nominal.items()}
-    assert said in python_control.match(chain(), plant(chain(), [1.0] * 4, **params)).units
+    assert message in python_control.match(chain(), plant(chain(), [1.0] * 4, **params)).units
 
 
 def test_parameters_and_rates_that_do_not_fit_are_refused() -> None:

@@ -198,12 +198,12 @@ def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.floa
 
 
 def test_a_run_among_barriers_that_are_too_fast_reports_it() -> None:
-    """Nothing was asked before the run; what comes of it is said by notes, status and ending."""
+    """Nothing was checked before the run; notes, status and ending report its outcome."""
     swept = arm_among(moving(box((0.45, 0.0), (0.5, 0.06), name="blade"), angular_velocity=3.0))
     assert not swept.ok
-    said = [text for _, text in swept.notes]
-    assert any("'blade_motion' moves at 0.75 m/s" in text for text in said)
-    assert any("overrun by 'blade_motion'" in text for text in said)
+    message = [text for _, text in swept.notes]
+    assert any("'blade_motion' moves at 0.75 m/s" in text for text in message)
+    assert any("overrun by 'blade_motion'" in text for text in message)
     assert "overrun by 'blade_motion'" in swept.ending
     time = next(time for time, text in swept.notes if "overrun" in text)
     assert swept.status[np.searchsorted(swept.t, time)] == Status.BLOCKED

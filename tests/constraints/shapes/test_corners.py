@@ -246,7 +246,7 @@ def test_torques_along_smooth_corners_do_not_jump() -> None:
 
 def test_every_shape_declares_its_smoothness() -> None:
     arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))
-    told = {
+    reported = {
         "sharp": SHARP.smoothness,
         "arc": arc.smoothness,
         "smooth": smooth.smoothness,
@@ -264,7 +264,7 @@ def test_every_shape_declares_its_smoothness() -> None:
         "3": superellipse((0, 0), (1, 2), 3.0).smoothness,
     }
     endless = math.inf
-    assert told == {
+    assert reported == {
         "sharp": 0,
         "arc": 1,
         "smooth": 2,

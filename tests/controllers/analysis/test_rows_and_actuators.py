@@ -106,7 +106,7 @@ def test_a_row_that_no_input_reaches_is_named() -> None:
     assert report.actuation.unreached == ("free",)
     assert not report.realizable
     np.testing.assert_allclose(report.actuation.missing_rows, [0.0, -3.0], atol=1e-12)
-    # It does what is asked by itself: nothing has to reach it here, and that is luck.
+    # The row happens to hold by itself here, so no input has to affect it.
     lucky = analyse(rows(made, -2.0), t=0.0, q=[0.0, 0.5], v=[0.0, 0.0])
     assert lucky.realizable
     assert not lucky.conditions["actuators, whatever β"].holds

@@ -49,18 +49,18 @@ def test_the_table_of_laws_and_robots_is_that_of_the_code() -> None:
     rows = re.findall(r"^\| `(\w+)` ((?:\| (?:yes|–) ){6})\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert {"ProgramController", "ComputedTorque", "CbfFilter"} <= {name for name, _ in rows}
     for name, cells in rows:
-        said = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
-        assert said == [trait in classes[name].supports for trait in COLUMNS], name
+        message = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
+        assert message == [trait in classes[name].supports for trait in COLUMNS], name
     # Wrappers share a row, but for the filter.
     assert {name for name, cls in classes.items() if not issubclass(cls, Wrapper)} <= {name for name, _ in rows}
 
 
 def test_every_baseline_has_a_row_of_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    told = page[page.index("## Baseline controllers") : page.index("**The rule**")]
+    output = page[page.index("## Baseline controllers") : page.index("**The rule**")]
     for cls in BUILDERS:
         if cls.__module__.startswith(baselines.__name__):
-            assert f"`{cls.__name__}`" in told, cls
+            assert f"`{cls.__name__}`" in output, cls
 
 
 Array = NDArray[np.float64]
@@ -146,9 +146,9 @@ def test_a_filter_requires_barriers_and_a_solver() -> None:
 def test_a_message_names_a_barrier_as_its_owner_does() -> None:
     mass = point_mass()
     law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0])), BarrierFunction("Door A", -1.0 - mass.q[0]))
-    told = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert told.message == "Barrier 'Door A' is violated: -1."
+    reported = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert reported.message == "Barrier 'Door A' is violated: -1."
 
 
 def test_one_coordinate_of_a_loop_needs_no_list() -> None:

@@ -149,7 +149,7 @@ def test_an_arm_approaches_a_barrier_by_its_equation() -> None:
 
 @pytest.mark.slow
 def test_a_goal_straight_behind_a_disc_needs_a_swirl(mass: Robot) -> None:
-    """The filter alone comes to rest in front of it [Reis2021]; with a swirl it goes around, on the side told."""
+    """The filter alone comes to rest in front of it [Reis2021]; with a swirl it goes around on the given side."""
     disc = circle((2.0, 0.0), 0.6, name="disc")
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL), rate=1.5)
     ends = {}
@@ -177,9 +177,9 @@ def test_walls_that_close_are_both_named_and_the_middle_is_held(mass: Robot) -> 
     # They meet at t = 1; before that there is no acceleration that is gentle to both.
     first = motion.t[limited][0]
     assert 0.5 < first <= 1.0
-    said = " ".join(text for _, text in motion.notes)
-    assert "'left wall' cannot be satisfied" in said
-    assert "'right wall' cannot be satisfied" in said
+    message = " ".join(text for _, text in motion.notes)
+    assert "'left wall' cannot be satisfied" in message
+    assert "'right wall' cannot be satisfied" in message
     after = motion.q[motion.t > 1.7]
     np.testing.assert_allclose(after[:, 0], 0.5, atol=1e-2)
 
@@ -188,12 +188,12 @@ def test_inputs_stay_within_their_bounds_and_missed_barriers_are_reported(mass: 
     bounded = replace(mass, limits=Limits(np.full(2, -np.inf), np.full(2, np.inf), np.full(2, np.inf), np.full(2, 3.0)))
     wall = BarrierFunction("wall", 1.0 - bounded.q[0])
     law = CbfFilter(PDGravity(bounded, Reference.at_rest(bounded, [3.0, 0.0]), rate=3.0), wall, rate=GAMMA)
-    told = law.observe(0.0, [0.9, 0.0], [2.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert told.output[0] == -3.0
+    reported = law.observe(0.0, [0.9, 0.0], [2.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert reported.output[0] == -3.0
     # a = −1.5 in place of −2 γ v̇ … : ḧ + 2γḣ + γ²h = 1.5 − 16 + 1.6.
-    assert told.message.startswith("Barrier 'wall' is approached too fast: -0.4")
-    assert "barrier 'wall' cannot be satisfied: its condition is violated by 12.9" in told.message
+    assert reported.message.startswith("Barrier 'wall' is approached too fast: -0.4")
+    assert "barrier 'wall' cannot be satisfied: its condition is violated by 12.9" in reported.message
     motion = simulate(bounded, law, [0.0, 0.0], [0.0, 0.0], 3.0, step=5e-3)
     assert np.abs(motion.u).max() <= 3.0
     assert "Input 'f_0' is limited to 3 instead of" in " ".join(text for _, text in motion.notes)
@@ -214,10 +214,10 @@ def test_a_start_inside_is_reported_and_left(mass: Robot, filtered: CbfFilter) -
 def test_a_barrier_out_of_the_inputs_reach_is_reported(mass: Robot) -> None:
     """In the middle between two walls that push nowhere, h = x² − 1 and its slope is zero: γ² h = −16 is missed."""
     nominal = PDGravity(mass, Reference.at_rest(mass, REST), rate=3.0)
-    told = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
-    assert told.status is Status.LIMITED
-    assert "its condition is violated by 16" in told.message
-    assert np.isfinite(told.output).all()
+    reported = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
+    assert reported.status is Status.LIMITED
+    assert "its condition is violated by 16" in reported.message
+    assert np.isfinite(reported.output).all()
 
 
 def test_velocities_and_forces_may_be_filtered_too() -> None:

@@ -1,4 +1,4 @@
-"""Closed loops where a coordinate or a drive stands still: told, and never answered with a torque without bound."""
+"""Closed loops with a coordinate or a drive at its dead centre: reported, and never an unbounded torque."""
 
 from __future__ import annotations
 
@@ -190,11 +190,11 @@ def test_a_filter_reports_barriers_that_no_input_affects() -> None:
     robot = driven(1)
     q = crossed(dead_centre())
     for height in (5.0, 9.0):
-        told = CbfFilter(Steady(robot), BarrierFunction("Crank ahead", robot.q[0] - height), rate=2.0).observe(
+        reported = CbfFilter(Steady(robot), BarrierFunction("Crank ahead", robot.q[0] - height), rate=2.0).observe(
             0.0, q, STILL
         )
-        assert np.abs(told.output).max() < 2.0
+        assert np.abs(reported.output).max() < 2.0
         if height > 5.0:
-            assert told.status is Status.LIMITED
-            assert told.message.startswith("Barrier 'Crank ahead' is violated")
-            assert "'Crank ahead' cannot be satisfied" in told.message
+            assert reported.status is Status.LIMITED
+            assert reported.message.startswith("Barrier 'Crank ahead' is violated")
+            assert "'Crank ahead' cannot be satisfied" in reported.message

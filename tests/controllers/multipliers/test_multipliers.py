@@ -317,7 +317,7 @@ def test_a_row_that_is_off_reports_nothing(method: MultiplierMethod) -> None:
 
 @every_method
 def test_rows_nonlinear_in_the_accelerations_and_the_same_once_more(method: MultiplierMethod) -> None:
-    """a₁² = 4 asked for twice, in two units: the branch a₁ = 2 of the guess is found, with the other joint free."""
+    """a₁² = 4 required twice, in two units: the branch a₁ = 2 of the guess is found, with the other joint free."""
     robot = two_link_arm()
     a = robot.coordinates.a[0]
     rows = [second_order(a**2 - 4.0, name="one"), second_order(3 * a**2 - 12.0, name="other")]

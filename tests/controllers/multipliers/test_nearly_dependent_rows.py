@@ -232,17 +232,17 @@ def check(case: Case, *, realizations: Sequence[str] = ("ideal", "actuated")) ->
                 controller = ProgramController(program, method=method, realization=realization)  # type: ignore[arg-type]
             except ModelError:
                 continue
-            found, said = controller.solve(T, q, v), f"{label}, {realization}"
+            found, expected_message = controller.solve(T, q, v), f"{label}, {realization}"
             if found.status is Status.OK:
                 fine += 1
                 off = max(np.abs(weights * (found.acceleration - a)).max(), np.abs((found.force - R) / weights).max())
-                assert off <= ACCURATE * size, f"{said}: {off / size:.2g}"
+                assert off <= ACCURATE * size, f"{expected_message}: {off / size:.2g}"
                 output = found.force if realization == "ideal" else found.input
                 np.testing.assert_array_equal(controller.control(T, q, v), output)
             else:
-                assert any(repr(row) in found.message for row in program.rows), f"{said}: {found.message}"
-                assert found.status in (Status.SINGULAR, Status.NOT_CONVERGED), f"{said}: {found.message}"
-                assert label not in NEVER_SQUARED or float(found.pivots.min()) <= 0.0, said
+                assert any(repr(row) in found.message for row in program.rows), f"{expected_message}: {found.message}"
+                assert found.status in (Status.SINGULAR, Status.NOT_CONVERGED), f"{expected_message}: {found.message}"
+                assert label not in NEVER_SQUARED or float(found.pivots.min()) <= 0.0, expected_message
                 with pytest.raises((SingularProgramError, NotConvergedError)):
                     controller.control(T, q, v)
     return fine
@@ -346,9 +346,9 @@ def test_a_run_reports_where_rows_are_too_close_for_its_method(monkeypatch: pyte
     motion = simulate(program.robot, controller, q, v, 0.002, step=1e-3, t0=T)
     assert (motion.status == Status.SINGULAR).all()
     assert not motion.ok
-    ((time, said),) = motion.notes
+    ((time, message),) = motion.notes
     assert time == T
-    assert "'row1' depends on 'row0'" in said
+    assert "'row1' depends on 'row0'" in message
     calm = ProgramController(program, method=LeastNormMultipliers())
     assert simulate(program.robot, calm, q, v, 0.002, step=1e-3, t0=T).ok
 

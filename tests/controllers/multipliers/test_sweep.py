@@ -95,7 +95,7 @@ def test_operations_grow_linearly_with_the_joints_and_those_of_a_dense_matrix_wi
 def test_it_is_chosen_from_where_it_takes_fewer_operations(build: Build, least: int) -> None:
     for n in (least - 1, least):
         other = build(n, Recurrent())
-        # One row more than there are velocities is none.
+        # One row more than velocities has no solution.
         if n > 1:
             fewer = operations(other, SweepMultipliers()) <= operations(other, LdlMultipliers())
             assert fewer is (n >= least)

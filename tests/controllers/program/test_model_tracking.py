@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("robot", [FULL, REDUCED], ids=["full", "reduced"]
 
 
 def program(robot: Robot) -> Program:
-    """The nose goes along a clothoid at constant pace, told by its second derivatives."""
+    """The nose goes along a clothoid at constant speed, given by its second derivatives."""
     nose = robot.points["nose"]
     curved = path_curvature(nose, SHARPNESS * PACE * robot.t)
     return Program(robot, [curved, tangential_acceleration(nose, 0.0)])

@@ -329,9 +329,9 @@ def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> Non
     x, y = ca.vertsplit(robot.points["tip"])
     q = [-0.9, 1.4]
 
-    def contradicts(rows: list[Constraint], said: str) -> None:
+    def contradicts(rows: list[Constraint], message: str) -> None:
         program = Program(robot, rows)
-        with pytest.raises(ContradictoryProgramError, match=said) as caught:
+        with pytest.raises(ContradictoryProgramError, match=message) as caught:
             start_on(program, q)
         assert "reach" not in str(caught.value)
         assert "Remove one of these rows" in str(caught.value)

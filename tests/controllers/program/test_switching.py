@@ -1,4 +1,4 @@
-"""Rows that are on at times: what is off asks for nothing, what is on is as it always was, and nothing is mistaken."""
+"""Rows that are switched on and off: inactive ones require nothing, active ones are as without switching."""
 
 from __future__ import annotations
 

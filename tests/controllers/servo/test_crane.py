@@ -73,10 +73,10 @@ def test_feedforward_is_that_of_flatness(
     state: tuple[Array | None, Array | None] = (None, None)
     found: list[Array] = []
     for t in times:
-        told = law.feedforward(float(t), *state)
-        state = (told.q, told.v)
-        found.append(np.concatenate([told.q, told.v, told.input]))
-        assert told.residual < 1e-10
+        reported = law.feedforward(float(t), *state)
+        state = (reported.q, reported.v)
+        found.append(np.concatenate([reported.q, reported.v, reported.input]))
+        assert reported.residual < 1e-10
     np.testing.assert_allclose(np.array(found), np.hstack([q, v, u]), rtol=1e-8, atol=1e-8)
     if fast:
         assert np.abs(q[:, 2]).max() > 0.5

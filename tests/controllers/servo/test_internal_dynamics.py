@@ -120,7 +120,7 @@ def test_eigenvalues_are_accurate_to_the_reported_error(chain: int, stiff: float
         found, margin = eigenvalues(matrix, 1e-15 * float(np.abs(matrix).max()))
         away = np.abs(found[:, None] - exact[None, :])
         assert (away.min(axis=1) <= margin).all()
-        # Not so far that nothing could be said of those at one, but where rounding is large and they are not simple.
+        # Not so far that those at one could not be determined, but where rounding is large and they are not simple.
         seen = max(seen, away.min(axis=1).max())
         if chain == 1 or stiff == 1.0:
             assert int((found.real > margin).sum()) == chain

@@ -195,14 +195,14 @@ def test_a_run_that_meets_such_a_position_ends_with_a_specific_message(
     program = Program(robot, holonomic(robot.q[0] - 0.1 * ca.sin(robot.t), name="ball"))
     servo = ServoController(program, near=[0.2, 0.0], near_velocity=[0.0, 0.5], allow_unstable_internal=True)
     law = SampleAndHold(servo, 1e-3) if held else servo
-    said = "Row 'ball' vanishes.*loses its relative degree here.*near_velocity="
-    with pytest.raises(SimulationError, match=said) as caught:
+    message = "Row 'ball' vanishes.*loses its relative degree here.*near_velocity="
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(robot, law, start, speed, 5.0, step=1e-3)
     assert caught.value.status is Status.SINGULAR
     assert caught.value.trajectory.t[-1] >= after
     assert "multipliers" not in str(caught.value)
     if not after:
-        with pytest.raises(SingularProgramError, match=said):
+        with pytest.raises(SingularProgramError, match=message):
             servo.control(0.0, start, speed)
 
 

@@ -147,9 +147,9 @@ def test_rows_that_wait_for_each_other_all_obey(extension: Extension) -> None:
     t = robot.t
     program = Program(robot, holonomic(robot.q[:3] - ca.vertcat(t**2, t**4, t**2), name="x"))
     law = ServoController(program, near=[0.0, 0.0, 0.0, 0.0, 0.2], rates=RATE, extension=extension)
-    told = law.feedforward(0.5, [0.2, 0.0, 0.2, 1.4, 0.2])
-    np.testing.assert_allclose(told.q, [0.25, 0.0625, 0.25, 1.5, 1.0 / 6.0], atol=1e-9)
-    np.testing.assert_allclose(told.input, [2.0, 12.0, 0.0], atol=1e-8)
+    reported = law.feedforward(0.5, [0.2, 0.0, 0.2, 1.4, 0.2])
+    np.testing.assert_allclose(reported.q, [0.25, 0.0625, 0.25, 1.5, 1.0 / 6.0], atol=1e-9)
+    np.testing.assert_allclose(reported.input, [2.0, 12.0, 0.0], atol=1e-8)
     motion = simulate(robot, law, [0.1, 0.0, -0.1, 0.0, 0.18], np.zeros(5), 4.0, step=2e-3)
     assert np.abs(motion.deviation[-1, [0, 2]]).max() < 1e-3
     assert np.abs(motion.deviation[-1, 1]) < 0.1 * np.abs(motion.deviation[:, 1]).max()

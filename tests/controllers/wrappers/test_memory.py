@@ -66,12 +66,12 @@ def test_one_law_serves_in_several_wrappers_at_a_time() -> None:
 
 
 def broken(t: float) -> float:
-    """t, but no number at 1.0 s ≤ t < 2.0 s."""
+    """t, but NaN at 1.0 s ≤ t < 2.0 s."""
     return np.nan if 0.95 <= t < 1.95 else t
 
 
 def moody(*, by_error: bool) -> Controller:
-    """u = t, but refused at 1.0 s ≤ t < 2.0 s, by an error or by a number that is none."""
+    """u = t, but refused at 1.0 s ≤ t < 2.0 s, by an error or by NaN."""
 
     def signal(t: float) -> float:
         if by_error and np.isnan(broken(t)):

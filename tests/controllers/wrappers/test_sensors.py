@@ -67,7 +67,7 @@ def test_a_symbolic_law_stays_one_and_moves_as_the_law_that_is_called(way: str) 
     np.testing.assert_allclose(one.deviation, other.deviation, rtol=0.0, atol=1e-13)
     plain = simulate(arm(), hold(), *START, 0.5, step=2e-3)
     assert np.abs(plain.u - one.u).max() > 1e-2
-    # What is told is the true deviation, not what the law believes.
+    # The reported deviation is the true one, not that of the measured state.
     np.testing.assert_allclose(one.deviation, one.evaluate(arm().points["tip"] - ca.DM([0.6, 0.3])), atol=1e-12)
 
 

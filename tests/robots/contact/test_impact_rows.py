@@ -128,7 +128,7 @@ def test_a_moving_ground() -> None:
 
 
 def test_a_ground_that_is_torn_apart() -> None:
-    """A rigid rod on two grounds that part with 0.5 m/s: the rows contradict each other, and it is said by how much."""
+    """A rigid rod on two grounds that part with 0.5 m/s: the rows contradict each other, by a reported amount."""
     robot = flying()
     moving = with_point(robot, robot.points["end1"] - ca.vertcat(0.5 * robot.t, 0.0))
     feet = [POLE, Contact("sole", UP)]

@@ -74,7 +74,7 @@ def test_in_space() -> None:
 
 
 def test_switched_off_the_motion_continues_in_flight() -> None:
-    """From the same q and v: the energy does not jump, the centre goes on with the velocity that it had."""
+    """From the same q and v: the energy does not jump, the centre of mass keeps its velocity."""
     flying, s = built(CASE), CASE.structure
     robot = with_contacts(flying, [POLE])
     q0, v0 = start([POLE])

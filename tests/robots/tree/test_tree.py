@@ -116,14 +116,14 @@ def union(bodies: tuple[BodyData, ...]) -> BodyData:
 def test_a_share_of_one_moves_with_the_node(absolute: bool) -> None:
     base = TREES["absolute shares" if absolute else "shares in space"].data
 
-    def told(as_share: bool) -> TreeData:
+    def reported(as_share: bool) -> TreeData:
         found: list[NodeData] = []
         for node in base.nodes:
             fixed = node.bodies[0]
             found.append(node._replace(bodies=(fixed._replace(ratio=1.0 if as_share else None), *node.bodies[1:])))
         return base._replace(nodes=tuple(found))
 
-    one, other = build(told(as_share=True)), build(told(as_share=False))
+    one, other = build(reported(as_share=True)), build(reported(as_share=False))
     for q, v, u in states(base, seed=44, count=3):
         for name in ("mass_matrix", "bias", "acceleration", "kinetic_energy", "potential_energy"):
             expected = other.evaluate(getattr(other, name), q=q, v=v, u=u)

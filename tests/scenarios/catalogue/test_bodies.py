@@ -159,5 +159,5 @@ def test_whoever_stands_up_pushes_the_ground_by_what_the_momenta_gain(monkeypatc
     assert np.ptp(upwards) > 100.0
     pressure = (rates[:, 2] + 9.81 * leaning[2:-2]) / upwards
     # The measure looks at all samples, the differences leave out two at each end.
-    told = setup.measures["centre of pressure, distance from the balance"].function(motion)
-    assert np.abs(pressure - 0.05).max() == pytest.approx(told, rel=0.1)
+    reported = setup.measures["centre of pressure, distance from the balance"].function(motion)
+    assert np.abs(pressure - 0.05).max() == pytest.approx(reported, rel=0.1)

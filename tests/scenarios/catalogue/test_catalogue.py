@@ -162,7 +162,7 @@ def test_importing_the_catalogue_brings_no_matplotlib() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "said"),
+    ("name", "given", "message"),
     [
         ("larin-pendulum", {"height": "2"}, "height must be between -1 and 1, on a sphere of 1 m, got 2.0"),
         ("two-wheel-clothoid", {"bend": "0"}, "bend must be greater than zero, got 0.0"),
@@ -171,6 +171,6 @@ def test_importing_the_catalogue_brings_no_matplotlib() -> None:
         ("standing-up", {"rise": "0"}, "rise must be greater than zero, got 0.0"),
     ],
 )
-def test_settings_without_such_a_motion_are_refused(name: str, given: dict[str, str], said: str) -> None:
-    with pytest.raises(EruginError, match=f"^{re.escape(said)}$"):
+def test_settings_without_such_a_motion_are_refused(name: str, given: dict[str, str], message: str) -> None:
+    with pytest.raises(EruginError, match=f"^{re.escape(message)}$"):
         find(name, catalogue.SCENARIOS).prepare(given)

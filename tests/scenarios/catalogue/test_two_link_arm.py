@@ -63,7 +63,7 @@ def test_velocity_deviation_decays_at_the_rate_of_its_equation() -> None:
     assert size[0] == pytest.approx(0.15, rel=1e-3)
     rate = -slope(trajectory.t, np.log(size))
     assert rate == pytest.approx(RATE, rel=0.02)
-    # For a linear equation it is exact, not only within the 2 % that are asked for.
+    # For a linear equation it is exact, not only within the required 2 %.
     assert rate == pytest.approx(RATE, rel=1e-6)
 
 

@@ -45,7 +45,7 @@ def same(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) 
 
 def test_a_row_is_the_run_of_its_own_values(setup: Setup, own: Trial) -> None:
     drawn = columns(own, 4)
-    told = own.run(drawn)
+    output = own.run(drawn)
     motion = Simulator(setup.robot, setup.controller).run(
         [drawn["q0.q1"][2], 1.1],
         setup.v0,
@@ -75,10 +75,10 @@ def test_a_row_is_the_run_of_its_own_values(setup: Setup, own: Trial) -> None:
         "end_time": motion.t[-1],
     }
     assert {*expected, "settling"} == set(own.quantities)
-    assert {name: told[name][2] for name in expected} == pytest.approx(expected, rel=1e-11)
-    assert (told["status"] == Status.OK).all()
-    assert told["ok"].all()
-    assert told["ending"][2] == "the duration is over"
+    assert {name: output[name][2] for name in expected} == pytest.approx(expected, rel=1e-11)
+    assert (output["status"] == Status.OK).all()
+    assert output["ok"].all()
+    assert output["ending"][2] == "the duration is over"
 
 
 @pytest.mark.slow
@@ -121,8 +121,8 @@ def test_values_of_the_setup_hold_for_baselines_too(setup: Setup) -> None:
 
 
 def test_the_nominal_value_of_every_name(own: Trial) -> None:
-    told = {name: own.nominal(name) for name in ("m1", "law.swing.alpha", "q0.q1", "v0.q1")}
-    assert told == {"m1": 2.5, "law.swing.alpha": 8.0, "q0.q1": 0.3, "v0.q1": 0.8}
+    reported = {name: own.nominal(name) for name in ("m1", "law.swing.alpha", "q0.q1", "v0.q1")}
+    assert reported == {"m1": 2.5, "law.swing.alpha": 8.0, "q0.q1": 0.3, "v0.q1": 0.8}
 
 
 def test_bad_columns_are_refused(own: Trial) -> None:
@@ -143,10 +143,10 @@ def test_bad_columns_are_refused(own: Trial) -> None:
 
 
 def test_without_columns_there_are_as_many_equal_runs_as_asked_for(own: Trial) -> None:
-    told = own.run({}, count=3)
+    output = own.run({}, count=3)
     assert len(own.run({})["ok"]) == 1
-    assert {len(column) for column in told.values()} == {3}
-    assert len(set(told["effort"].tolist())) == 1
+    assert {len(column) for column in output.values()} == {3}
+    assert len(set(output["effort"].tolist())) == 1
 
 
 def test_ideal_forces_have_no_metrics_of_inputs_for_a_stated_reason(setup: Setup) -> None:
@@ -178,12 +178,12 @@ def test_chosen_metrics_and_no_others(setup: Setup) -> None:
 
 
 def test_runs_that_have_to_stop_are_reported_one_by_one(own: Trial, setup: Setup) -> None:
-    told = own.run({"v0.q2": np.array([0.0, 1e200, 0.1])})
-    assert told["ok"].tolist() == [True, False, True]
-    assert told["status"].tolist() == [int(Status.OK), int(Status.NOT_FINITE), int(Status.OK)]
-    assert told["end_time"][1] < setup.duration
-    assert "not finite" in told["ending"][1]
-    assert same(own.run({"v0.q2": np.array([0.1])}), {name: column[2:] for name, column in told.items()})
+    output = own.run({"v0.q2": np.array([0.0, 1e200, 0.1])})
+    assert output["ok"].tolist() == [True, False, True]
+    assert output["status"].tolist() == [int(Status.OK), int(Status.NOT_FINITE), int(Status.OK)]
+    assert output["end_time"][1] < setup.duration
+    assert "not finite" in output["ending"][1]
+    assert same(own.run({"v0.q2": np.array([0.1])}), {name: column[2:] for name, column in output.items()})
 
 
 def test_a_law_in_python_reports_the_same(setup: Setup) -> None:

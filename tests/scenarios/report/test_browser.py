@@ -35,7 +35,7 @@ def test_the_console_stays_empty_and_nothing_is_fetched(chromium: Browser, page:
     chromium.open(page, width)
     chromium.click("th button")
     chromium.click("summary")
-    assert chromium.said() == []
+    assert chromium.console() == []
     assert [url for url in chromium.requested() if not url.startswith("data:")] == [page.resolve().as_uri()]
 
 
@@ -48,14 +48,14 @@ def test_a_page_that_misbehaves_is_detected(chromium: Browser, page: Path, tmp_p
     text = text[:start] + text[text.index("\n", start) :]
     bad.write_text(text.replace("</main>", f"{extra}</main>"), encoding="utf-8")
     chromium.open(bad, 1440)
-    said, asked = "\n".join(chromium.said()), chromium.requested()
+    message, asked = "\n".join(chromium.console()), chromium.requested()
     # The console's entries reach the driver a moment after the page is loaded.
     for _ in range(50):
-        if "TypeError" in said:
+        if "TypeError" in message:
             break
         time.sleep(0.1)
-        said += "\n".join(chromium.said())
-    assert "TypeError" in said
+        message += "\n".join(chromium.console())
+    assert "TypeError" in message
     assert any(url.endswith("missing.png") for url in asked)
     assert chromium.run("return document.documentElement.scrollWidth") > 1440
 
@@ -67,7 +67,7 @@ def test_a_script_in_a_name_would_not_run_even_as_markup(chromium: Browser, page
     bad.write_text(text, encoding="utf-8")
     chromium.open(bad, 1440)
     assert chromium.run("return document.title") == "Study sled & <i>ice"
-    assert any("Content Security Policy" in line for line in chromium.said())
+    assert any("Content Security Policy" in line for line in chromium.console())
 
 
 @WIDTHS

@@ -130,8 +130,8 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 def test_two_studies_cannot_write_to_one_folder_at_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "new")
-    told = rf"another process is writing .* \(process {os.getpid()} on "
-    with folder.begin({"format": 1, "hash": "a"}, resume=False), pytest.raises(StudyError, match=told):
+    reported = rf"another process is writing .* \(process {os.getpid()} on "
+    with folder.begin({"format": 1, "hash": "a"}, resume=False), pytest.raises(StudyError, match=reported):
         small().run(tmp_path / "new", progress=False)
     assert not (tmp_path / "new" / "tasks").exists()
 
@@ -210,7 +210,7 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "cannot read"),
         ('{"format": 99}', "has format 99, but this version of Erugin reads format 1"),
@@ -221,11 +221,11 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
         ("[" * 100_000, "cannot read"),
     ],
 )
-def test_a_manifest_that_cannot_be_read_is_reported(text: str, said: str, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_reported(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         Results.open(tmp_path)
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         small().run(tmp_path, progress=False, resume=True)
 
 
@@ -265,7 +265,7 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
 
 
 @pytest.mark.parametrize(
-    ("damage", "damaged", "said"),
+    ("damage", "damaged", "message"),
     [
         (lambda folder, _: (folder / "tasks" / ONE).write_bytes(b""), 1, "000000001.parquet.*is damaged"),
         (lambda folder, _: os.truncate(folder / "tasks" / ONE, 700), 1, "000000001.parquet.*is damaged"),
@@ -308,7 +308,7 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
 def test_what_is_damaged_is_named_never_used_and_computed_again(
     damage: Callable[[Path, Path], object],
     damaged: int | None,
-    said: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -316,35 +316,35 @@ def test_what_is_damaged_is_named_never_used_and_computed_again(
     other = replace(small(), metrics=["error_max"]).run(tmp_path / "other", progress=False)
     shutil.copytree(whole.path, tmp_path / "hurt")
     damage(tmp_path / "hurt", other.path)
-    manifest = json.loads((tmp_path / "hurt" / "manifest.json").read_bytes()) if said else {}
+    manifest = json.loads((tmp_path / "hurt" / "manifest.json").read_bytes()) if message else {}
     if manifest.get("tasks") == 4:
         results = Results.open(tmp_path / "hurt")
         if damaged is None:
             (stranger,) = results.foreign_files
-            assert re.search(said, f"{stranger} does not belong to any task")
+            assert re.search(message, f"{stranger} does not belong to any task")
             assert results.table().equals(whole.table())
             assert results.complete
         else:
             assert results.foreign_files == ()
             assert set(results.damaged) == {damaged}
             assert not results.complete
-            with pytest.raises(StudyError, match=f"{said}.*task {damaged} again"):
+            with pytest.raises(StudyError, match=f"{message}.*task {damaged} again"):
                 results.table()
-            with pytest.raises(StudyError, match=said):
+            with pytest.raises(StudyError, match=message):
                 results.task(damaged)
     else:
-        with pytest.raises(StudyError, match=said or "it has no manifest.json"):
+        with pytest.raises(StudyError, match=message or "it has no manifest.json"):
             Results.open(tmp_path / "hurt")
     capsys.readouterr()
     again = small().run(tmp_path / "hurt", resume=True)
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
-    assert len(notes) == bool(said)
-    assert re.search(said, "".join(notes))
+    assert len(notes) == bool(message)
+    assert re.search(message, "".join(notes))
     assert data(again.path) == data(whole.path)
     assert again.complete
     assert again.manifest["tasks"] == 4
     # Nothing is lost: what stood in the way is still there.
-    assert len(list((tmp_path / "hurt").glob("set-aside/*"))) == bool(said)
+    assert len(list((tmp_path / "hurt").glob("set-aside/*"))) == bool(message)
 
 
 def test_a_manifest_is_restored_beside_results_of_the_same_study_only(tmp_path: Path) -> None:

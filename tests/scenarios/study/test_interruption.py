@@ -65,7 +65,7 @@ def test_a_study_killed_at_any_instant_resumes_to_the_same_bytes(tmp_path: Path,
 
 
 def interrupted(folder: Path, whole: dict[str, bytes]) -> tuple[Path, int, str]:
-    """Where a study is that Ctrl-C met, its exit code and what it said; all may be done before on a busy machine."""
+    """Folder of an interrupted study, its exit code and output; on a busy machine it may have finished before."""
     for i in range(20):
         out = folder / f"out{i}"
         process = start("study", PENDULUM, "--out", out, "--workers", "1")
@@ -83,10 +83,10 @@ def test_control_c_ends_cleanly_and_says_how_to_resume(tmp_path: Path, whole: di
     out, code, errors = interrupted(tmp_path, whole)
     assert code == 130
     assert "Traceback" not in errors
-    told = re.search(r"interrupted: (\d+) of 80 tasks are in .*out.*--resume", errors)
-    assert told is not None, errors
+    reported = re.search(r"interrupted: (\d+) of 80 tasks are in .*out.*--resume", errors)
+    assert reported is not None, errors
     found = data(out)
-    assert int(told[1]) == len(found)
+    assert int(reported[1]) == len(found)
     assert 3 <= len(found) < 80
     load().run(out, resume=True, progress=False)
     assert data(out) == whole

@@ -107,20 +107,20 @@ def test_pairs_are_of_the_same_point_and_seed(results: Results) -> None:
 
 
 def test_the_manifest_describes_the_runs(results: Results) -> None:
-    told = results.manifest
-    assert told["scenario"]["name"] == told["name"] == "pendulum"
-    assert "swings along a sine" in told["scenario"]["summary"]
-    assert told["factors"] == {
+    reported = results.manifest
+    assert reported["scenario"]["name"] == reported["name"] == "pendulum"
+    assert "swings along a sine" in reported["scenario"]["summary"]
+    assert reported["factors"] == {
         "duration": {"kind": "setting", "levels": [0.04, 0.05]},
         "plant.l1": {"kind": "levels", "levels": [0.9, 1.0, 1.1]},
     }
-    assert told["metrics"]["peak_M1"]["unit"] == "N m"
-    assert told["metrics"]["effort"]["better"] == "less"
-    assert told["seeds"] == {"count": 20, "first": 0}
-    assert told["source"] == PENDULUM.read_text(encoding="utf-8")
-    assert {"python", "erugin", "casadi", "numpy"} <= set(told["versions"])
-    assert told["machine"]["processor"]
-    assert len(told["hash"]) == 64
+    assert reported["metrics"]["peak_M1"]["unit"] == "N m"
+    assert reported["metrics"]["effort"]["better"] == "less"
+    assert reported["seeds"] == {"count": 20, "first": 0}
+    assert reported["source"] == PENDULUM.read_text(encoding="utf-8")
+    assert {"python", "erugin", "casadi", "numpy"} <= set(reported["versions"])
+    assert reported["machine"]["processor"]
+    assert len(reported["hash"]) == 64
     assert results.plan == load().plan
 
 
@@ -214,7 +214,7 @@ THOUSAND = np.arange(1.0, 1001.0)
 
 
 @pytest.mark.parametrize(
-    ("factors", "options", "said"),
+    ("factors", "options", "message"),
     [
         ({"duration": [0.1, 0.1]}, {}, "a level of 'duration' is given more than once"),
         ({"plant.m1": [1.0, 1]}, {}, r"a level of 'plant\.m1' is given more than once"),
@@ -249,9 +249,9 @@ THOUSAND = np.arange(1.0, 1001.0)
     ],
 )
 def test_what_does_not_fit_is_refused_at_once(
-    factors: Mapping[str, Factor], options: Mapping[str, Any], said: str
+    factors: Mapping[str, Factor], options: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         Study(PENDULUM_SCENARIO, factors, **options)
 
 
@@ -261,7 +261,7 @@ def test_a_scenario_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "options", "error", "said"),
+    ("factors", "options", "error", "message"),
     [
         ({"m3": [1.0]}, {}, ParameterError, r"unknown .*'m3'.* Did you mean .*'m1'"),
         ({"plant.mass": [1.0]}, {}, ParameterError, r"unknown .*'plant\.mass'.*Known: .*plant\.m1"),
@@ -279,10 +279,10 @@ def test_what_the_scenario_does_not_have_is_refused_before_anything_is_written(
     factors: Mapping[str, Sequence[float]],
     options: Mapping[str, Any],
     error: type[EruginError],
-    said: str,
+    message: str,
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         Study(PENDULUM_SCENARIO, factors, **options).run(tmp_path / "new", progress=False)
     assert not (tmp_path / "new").exists()
 

@@ -81,7 +81,7 @@ def on_the_arm(realization: Any, called: bool = False) -> Case:  # noqa: ANN401 
 
 
 def switched() -> Case:
-    """A row that comes to be on while the motion goes on, in each lane at its own time."""
+    """A row that switches on during the motion, in each lane at another time."""
     arm = two_link_arm()
     height = holonomic(arm.points["tip"][1] - 0.5, perturbation=Baumgarte(4.0), name="height")
     turn = nonholonomic(arm.v[0] - 0.3, perturbation=FirstOrder(3.0), name="turn")
@@ -179,7 +179,7 @@ def test_lanes_are_runs_by_themselves(name: str, integrator: Integrator) -> None
 @pytest.mark.parametrize("kind", ["actuated program", "driven closed loop"])
 @pytest.mark.filterwarnings("ignore::erugin.symbolic.errors.StartWarning")
 def test_order_and_neighbours_of_lanes_do_not_count(kind: str) -> None:
-    """Shuffled, and beside lanes that blow up at once, after some samples, or are stopped where they begin."""
+    """Shuffled, and beside lanes that diverge at once or after some samples, or stop at their start."""
     case, rng = case_of(kind), np.random.default_rng(4)
     runs = simulator(case, RK4(), stop=case.robot.v[0] - 1e3)
     span: dict[str, Any] = {"duration": 0.16, "step": 1e-3, "t0": 0.2}

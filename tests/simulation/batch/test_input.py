@@ -1,4 +1,4 @@
-"""What is wrong with a batch is said before anything runs, with the lane; and what is interrupted is not lost."""
+"""Errors in a batch are reported before anything runs, with the lane; and an interrupted run is not lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "changed"),
+    ("kind", "message", "changed"),
     [
         (ShapeError, r"q0 must have shape \(2,\) or \(batch, 2\), got shape \(2, 3\)", {"q0": np.zeros((2, 3))}),
         (ShapeError, r"q0 must have shape .* got shape \(0, 2\)", {"q0": np.zeros((0, 2))}),
@@ -60,14 +60,14 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),
     ],
 )
-def test_bad_input_is_reported_with_its_lane(kind: type[Exception], said: str, changed: dict[str, Any]) -> None:
+def test_bad_input_is_reported_with_its_lane(kind: type[Exception], message: str, changed: dict[str, Any]) -> None:
     start: dict[str, Any] = {"q0": Q, "v0": V, "duration": 0.1, "step": 1e-3} | changed
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         SIMULATOR.run(**start)
 
 
 @pytest.mark.parametrize(
-    ("said", "given"),
+    ("message", "given"),
     [
         ("the plant must be a Robot, got 'arm'", {"robot": "arm"}),
         ("controller must be a Controller, got 'pd'", {"controller": "pd", "stop": ca.SX(1)}),
@@ -77,8 +77,8 @@ def test_bad_input_is_reported_with_its_lane(kind: type[Exception], said: str, c
         ("the name of a metric must be text, got 3", {"metrics": {3: Largest(ca.SX(1))}}),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(said: str, given: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_what_cannot_be_simulated_is_refused(message: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match=message):
         Simulator(**dict[str, Any](robot=two_link_arm()) | given)
 
 

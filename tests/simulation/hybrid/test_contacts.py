@@ -159,7 +159,7 @@ def spin(robot: Robot, q: Array, v: Array) -> float:
 
 
 def test_inputs_in_a_stop_condition() -> None:
-    """Of two links the knee's torque is in the force; a run needs to be told what it is."""
+    """Of two links the knee's torque is in the force; a run must be given its value."""
     link = TelescopicLink(5.0, 0.1, 0.5, SPRING_STIFFNESS, 0.5)
     robot = with_contacts(exoskeleton([link, link], base="floating", pole_mass=1.0), [FOOT])
     q = np.array([0.0, 0.0, 1.2, 1.9, 0.5, 0.5])

@@ -132,14 +132,14 @@ def test_the_cubic_through_values_and_rates_has_its_peak_where_the_cubic_has() -
 
 def test_converging_event_times_end_at_the_limit_of_their_series_and_crowds_are_reported() -> None:
     crowd, t = ZenoDetector(1e-3), 0.0
-    told: list[float] = []
+    recorded: list[float] = []
     for k in range(60):
         t += 0.8**k
         limit = crowd.add(t)
         if limit is not None:
-            told.append(limit)
+            recorded.append(limit)
             break
-    np.testing.assert_allclose(told, [5.0], rtol=1e-9)
+    np.testing.assert_allclose(recorded, [5.0], rtol=1e-9)
     assert crowd.settle("rest", t)
     # Equal short times are no series; only a hundred of them are too many.
     assert [crowd.add(1.0 + 1e-7 * k) is None for k in range(100)] == [True] * 99 + [False]
@@ -308,7 +308,7 @@ def looped(*expressions: ca.SX, step: float = 0.1) -> PhasedTrajectory:
 
 
 def test_events_that_lead_back_to_their_mode_happen_once_each_as_they_come() -> None:
-    """Each goes on being positive while the others happen."""
+    """Each stays positive while the others happen."""
     t = clock().t
     motion = looped(t - 1.0, t - 0.5, t - 1.55)
     assert motion.events == ("b", "a", "c", None)
@@ -350,7 +350,7 @@ def test_what_turns_round_at_a_sample_happens_there_and_not_again() -> None:
 
 
 def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> None:
-    """The last time between them is none, or the rounding of two that are at one instant."""
+    """The last time between them is zero, or the rounding of two at one instant."""
     for last in (1.9, 1.9 + 1e-11, 1.9 + 1e-9):
         t = clock().t
         times = (1.0, 1.5, 1.8, 1.9, last)

@@ -85,7 +85,7 @@ def test_a_bouncing_ball_has_its_times_and_heights_and_ends_where_they_come_toge
 
 @pytest.mark.slow
 def test_where_bounces_come_together_the_ball_stays_on_the_floor() -> None:
-    """The contact is made by an impact without rebound, and the motion goes on to its end."""
+    """The contact is made by an impact without rebound, and the motion continues to its end."""
     free = point_mass(gravity=G)
     plant = dataclasses.replace(free, points={"ball": free.q})
     foot = Contact("ball", (0.0, 1.0), "floor")

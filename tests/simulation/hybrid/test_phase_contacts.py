@@ -151,7 +151,7 @@ def test_a_foot_that_stands_from_the_beginning_is_not_struck() -> None:
 
 
 def test_a_name_that_another_point_takes_is_another_foot() -> None:
-    """Contacts are told apart by point and name: the second is made where its own point is."""
+    """Contacts are distinguished by point and name: the second is made at its own point."""
     other = Contact("tip", (0.0, 1.0), "left")
     robot = strut()
     flat = np.array([0.1, 0.0, 0.0, REST]), np.zeros(4)
@@ -270,7 +270,7 @@ def test_a_failing_phase_hands_back_segments_and_impacts() -> None:
 
 
 def test_a_phase_that_cannot_start_returns_the_motion_before_it() -> None:
-    """A rod of fixed length on two feet has a row too many: the impact can be told, the reactions cannot."""
+    """A rod of fixed length on two feet has a row too many: the impact is determined, the reactions are not."""
     link = TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)
     rod = exoskeleton([link], base="floating", pole_mass=SHOE, rigid=True)
     first, both = with_contacts(rod, [LEFT]), with_contacts(rod, [LEFT, RIGHT])

@@ -164,10 +164,10 @@ def test_constraints_of_order_1_hold_in_velocities_linear_or_not() -> None:
 
 
 def test_constraints_of_order_2_hold_in_accelerations() -> None:
-    """A joint whose acceleration is told: its angle is that of the integrated law, and the other one swings along."""
+    """A joint with prescribed acceleration: its angle is that of the integrated law, and the other one swings along."""
     robot = with_inputs(two_link_arm(), ())
-    told = second_order(robot.coordinates.a[0] - 3.0 * ca.cos(2.0 * robot.t), name="told")
-    held = dataclasses.replace(robot, natural=(told,))
+    reported = second_order(robot.coordinates.a[0] - 3.0 * ca.cos(2.0 * robot.t), name="told")
+    held = dataclasses.replace(robot, natural=(reported,))
     q, v = np.array([0.2, 0.5]), np.zeros(2)
     end = simulate(held, None, q, v, 1.0, step=1.0, integrator=EXACT)
     simulator = Simulator(held, integrator=GeneralizedAlpha())

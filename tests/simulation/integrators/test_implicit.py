@@ -42,7 +42,7 @@ RATE = 1e6
 
 
 class Damper(Controller):
-    """Pulls the speed to cos t at a rate of a million per second, and counts how often it is asked."""
+    """Pulls the speed to cos t at a rate of a million per second, and counts its calls."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.calls = robot, 0
@@ -138,7 +138,7 @@ def test_only_the_requesting_thread_is_silent(capsys: pytest.CaptureFixture[str]
 def test_a_large_step_is_taken_from_python_and_never_written_down(
     integrator: Integrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Told by one iteration's equations, before elimination makes the graph grow with the cube of the unknowns."""
+    """Raised for the equations of one iteration, before elimination makes the graph grow with the unknowns cubed."""
     use_no_compiler(monkeypatch)
 
     def built(*_: object) -> None:

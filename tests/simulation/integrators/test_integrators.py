@@ -163,7 +163,7 @@ def runaway() -> Robot:
 
 
 class Raising(Controller):
-    """No torque, and then what it is told to raise."""
+    """No torque, and then the given exception."""
 
     def __init__(self, robot: Robot, when: float, error: BaseException) -> None:
         self.robot, self.when, self.error = robot, when, error
@@ -198,8 +198,8 @@ def test_an_arm_at_full_stretch_ends_where_its_reach_does(row: Row, capfd: pytes
     program = outward_program()
     tip = program.robot.points["tip"]
     q0, v0 = start_on(program, [-0.5, 1.4], at=[(tip, (0.5, 0.3))])
-    said = "depends on" if row.reach is Status.SINGULAR else "end of a mechanism's reach"
-    with pytest.raises(SimulationError, match=said) as caught:
+    message = "depends on" if row.reach is Status.SINGULAR else "end of a mechanism's reach"
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(program.robot, ProgramController(program), q0, v0, 10.0, step=2e-3, integrator=coarse(row))
     kept = caught.value.trajectory
     assert caught.value.status is row.reach

@@ -304,7 +304,7 @@ def test_a_run_that_diverges_ends_with_that_status() -> None:
 
 
 def test_a_mechanism_that_is_driven_in_time_only() -> None:
-    """No freedom is left: the crank goes as told, and the rest follows in closed form."""
+    """No freedom is left: the crank follows its prescribed motion, and the rest follows in closed form."""
     robot = with_inputs(crank_rocker(), ())
     drive = holonomic(robot.q[0] - 0.5 - 3.0 * robot.t, name="drive")
     driven = dataclasses.replace(robot, natural=(*robot.natural, drive))

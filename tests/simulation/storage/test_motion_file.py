@@ -170,7 +170,7 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda header, arrays: header.update(version=2), "version 2"),
         (lambda header, arrays: header.update(version="1"), "version '1'"),
@@ -184,10 +184,10 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
     ],
 )
 def test_errors_of_a_file_are_named(
-    change: Callable[[dict[str, Any], Arrays], None], said: str, tmp_path: Path
+    change: Callable[[dict[str, Any], Arrays], None], message: str, tmp_path: Path
 ) -> None:
     motion("single").save(tmp_path / "whole.npz")
-    with pytest.raises(MotionFileError, match=said):
+    with pytest.raises(MotionFileError, match=message):
         load_motion(tampered(tmp_path / "whole.npz", change))
 
 
@@ -211,7 +211,7 @@ def test_pickles_are_never_read(tmp_path: Path) -> None:
     with pytest.raises(MotionFileError, match="objects are never read"):
         load_motion(tampered(tmp_path / "whole.npz", change))
     assert not (tmp_path / "sprung").exists()
-    # The trap is one: NumPy, told to read pickles, springs it.
+    # The trap works: NumPy with allow_pickle springs it.
     with np.load(tmp_path / "tampered.npz", allow_pickle=True) as file:
         assert file["q"].dtype == object
     assert (tmp_path / "sprung").exists()

@@ -101,7 +101,7 @@ def test_robot_and_controller_bring_back_everything(tmp_path: Path) -> None:
     assert (loaded.robot, loaded.controller) == (ARM, LAW)
     tip = ARM.points["tip"]
     assert loaded.evaluate(tip).tobytes() == run.evaluate(tip).tobytes()
-    # Of a robot that was built anew, too; without the controller its names are still known.
+    # Of a robot that was built again, too; without the controller its names are still known.
     other = Trajectory.load(tmp_path / "run.npz", robot=arm())
     assert other.evaluate(other.robot.points["tip"]).tobytes() == run.evaluate(tip).tobytes()
     assert other.rows == run.rows == ("line[0]", "line[1]")
@@ -156,7 +156,7 @@ def test_run_that_failed_hands_back_what_can_be_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (planar_manipulator([Link.point_mass(0.6, 2.5)]), "robot"),
         (dataclasses.replace(arm(), name="another"), "another"),
@@ -165,9 +165,9 @@ def test_run_that_failed_hands_back_what_can_be_saved(tmp_path: Path) -> None:
         ("an arm", "must be a Robot"),
     ],
 )
-def test_other_robot_is_refused_by_name(other: object, said: str, tmp_path: Path) -> None:
+def test_other_robot_is_refused_by_name(other: object, message: str, tmp_path: Path) -> None:
     motion("single").save(tmp_path / "run.npz")
-    with pytest.raises(MotionFileError, match=said):
+    with pytest.raises(MotionFileError, match=message):
         load_motion(tmp_path / "run.npz", robot=other)  # type: ignore[arg-type]
 
 

@@ -171,7 +171,7 @@ def test_what_has_no_text_runs_in_the_virtual_machine(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(kernel(0.3)[0], special.erfinv(0.3), rtol=1e-14)
 
 
-SWITCH = 823549.0  # beyond it the C library is asked
+SWITCH = 823549.0  # beyond it the C library is called
 DIGITS = 300  # bits behind the point
 
 
