@@ -126,7 +126,7 @@ def field() -> EruginField:
     return EruginField(path, [circle((2.0, 0.1), 0.3, name="disc")], speed=0.5, margin=0.1)
 
 
-def rehearsed() -> Call:
+def previewed() -> Call:
     shared = field()
 
     def call(i: int) -> bytes:
@@ -213,7 +213,7 @@ CASES: dict[str, tuple[int, Callable[[], Call]]] = {
     "solve, ideal": (200, lambda: solution("ideal")),
     "solve, bounded": (60, lambda: solution("bounded")),
     "evaluate": (200, evaluated),
-    "preview": (14, rehearsed),
+    "preview": (14, previewed),
     "probe of a field": (60, probed),
     "analyse": (60, analysed),
     "start_on": (10, started),

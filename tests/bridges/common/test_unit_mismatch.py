@@ -426,7 +426,7 @@ def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
 @pytest.mark.parametrize("g", [0.0, 9.81])
 @pytest.mark.parametrize("share", [0.0, -1.0, 1e3])
 def test_forces_of_springs_are_no_gravity(share: float, g: float) -> None:
-    """A spring that is absent, stiffer or of the other sign is not mistaken for gravity; gravity beside one is reported."""
+    """An absent, stiffer or opposite spring is not mistaken for gravity; gravity beside one is reported."""
     robot = crane()
     assert robot.tree is not None
     sprung = tree_system(robot.tree, parameters=robot.parameters, V=15.0 * robot.q[2] ** 2, name="sprung")

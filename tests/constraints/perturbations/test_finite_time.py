@@ -85,7 +85,7 @@ def test_the_bound_scales_by_homogeneity() -> None:
 
 @pytest.mark.parametrize(("k1", "k2", "power"), LAWS)
 def test_the_homogeneous_function_falls_at_the_rate_of_its_constant(k1: float, k2: float | None, power: float) -> None:
-    """V and dV/dt, derived independently, at random states off the grid of directions: dV/dt ≤ −c V^a, and c is tight."""
+    """V and dV/dt, derived independently, at random states off the grid of directions: dV/dt ≤ −c V^a, c not idle."""
     second = 2.0 * np.sqrt(k1) if k2 is None else k2
     found = settling_constant(k1, second, power)
     rng = np.random.default_rng(5)

@@ -275,7 +275,7 @@ def test_a_perturbation_of_another_order() -> None:
 
 def test_a_force_that_is_not_there() -> None:
     for ask in (contact_force, required_friction):
-        with pytest.raises(ModelError, match="'pole' is not active; the natural constraints are none"):
+        with pytest.raises(ModelError, match="'pole' is not active; the robot's natural constraints: none"):
             ask(ROBOT, POLE)
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ModelError, match="has 1 inputs, but u has shape"):

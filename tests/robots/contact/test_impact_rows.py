@@ -182,7 +182,8 @@ def refused(robot: Robot, message: str, error: type[Exception] = ModelError, **o
 def test_bad_arguments() -> None:
     robot = with_contacts(flying(), [POLE])
     refused(
-        flying(), "'pole' is not active; the natural constraints are 'rigid link 1'. Activate it with with_contacts"
+        flying(),
+        "'pole' is not active; the robot's natural constraints: 'rigid link 1'. Activate it with with_contacts",
     )
     refused(robot, "'end1' is not active", contacts=[TIP])
     refused(robot, "contacts must be a list of Contact", contacts=POLE)

@@ -315,7 +315,11 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
     [
         (lambda: Phase(None, contacts=(LEFT,)), ModelError, "require a robot with these contacts on"),
         (lambda: land(robot=strut()), ModelError, r"'left' is not active; .* Activate it with with_contacts"),
-        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not active; the natural constraints are 'left'"),
+        (
+            lambda: land(contacts=(RIGHT,)),
+            ModelError,
+            r"'right' is not active; the robot's natural constraints: 'left'",
+        ),
         (lambda: land(contacts=LEFT), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=("left",)), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),
