@@ -41,7 +41,7 @@ Found = dict[str, float]
 
 
 def build(n: int) -> Found:
-    """What this process needs for the tick of n links."""
+    """Times of this process for the tick of n links."""
     x, state = ca.SX.sym("x"), chain_state(n)
     before = peak_memory()
     started = time.perf_counter()

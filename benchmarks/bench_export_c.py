@@ -184,7 +184,7 @@ LAWS: dict[str, Callable[[], Controller]] = {
 
 
 def timed(controller: Controller, folder: Path, states: int) -> tuple[CFolder, int, list[float]]:
-    """What was written, the stack that the compiler says a tick takes [bytes], and what the program printed."""
+    """The exported folder, the stack of a tick reported by the compiler [bytes], and the output of the program."""
     toolchain = find_compiler()
     if not isinstance(toolchain, Compiler):
         raise RuntimeError(toolchain)

@@ -43,7 +43,7 @@ SHARED = 3000
 
 @dataclass(frozen=True)
 class Found:
-    """What one run of a study took.
+    """Times of one run of a study.
 
     Attributes:
         seconds: from its start to its last file [s].

@@ -1,4 +1,4 @@
-"""What README.md says of this library and of others that are installed, and what pyproject.toml claims, is so."""
+"""Claims of README.md about this library and the installed others, and of pyproject.toml, are true."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_integrators_reproduce_a_pendulum(row: Row) -> None:
     period = 2.0 * np.pi / a
 
     def miss(steps: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """How far the state is from its start after one period."""
+        """Distance of the state from its start after one period."""
         motion = simulate(pendulum, None, [1.0], [0.0], period, step=period / steps, integrator=row.method)
         return np.array([motion.q[-1, 0] - 1.0, motion.v[-1, 0]])
 

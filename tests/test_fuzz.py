@@ -74,7 +74,7 @@ def fuzz(*arguments: str) -> tuple[list[dict[str, str]], set[str], Mapping[str, 
 
 
 def is_excused(finding: Mapping[str, str]) -> bool:
-    """Whether a method may be given NaN, or give it."""
+    """True if a method may be called with NaN, or return it."""
     if finding["entry"] in UNUSED:
         return finding["kind"] in ("accepted", "silent NaN")
     owner = owner_of(finding["entry"])

@@ -109,7 +109,7 @@ def module_name(root: Path, file: Path) -> str:
 
 
 def is_type_checking(test: ast.expr) -> bool:
-    """Whether a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
+    """True if a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
     return "TYPE_CHECKING" in {getattr(test, "id", ""), getattr(test, "attr", "")}
 
 

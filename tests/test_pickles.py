@@ -1,4 +1,4 @@
-"""What is pickled or copied computes the same numbers to the last bit, in another process too."""
+"""Pickled and copied objects compute the same numbers to the last bit, in another process too."""
 
 from __future__ import annotations
 

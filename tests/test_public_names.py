@@ -46,7 +46,7 @@ def parameter_names(function: Any) -> list[str]:  # noqa: ANN401 - anything that
 
 
 def faults_of_function(name: str, function: Any, doc: str | None = None) -> Iterator[str]:  # noqa: ANN401
-    """What the docstring leaves out, or says of parameters that are not there."""
+    """Parameters that the docstring lacks, and those that it describes but the function lacks."""
     text = doc or function.__doc__
     if not (text or "").strip():
         yield f"{name} has no docstring"

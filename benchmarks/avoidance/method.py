@@ -1,4 +1,4 @@
-"""What moves the point: a velocity that depends on where the point and the obstacles are now."""
+"""Method that moves the point: a velocity that depends on where the point and the obstacles are now."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ KEYS = ("arrival", "clearance", "length", "speed", "acceleration")
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What became of N runs; every array has shape (N,).
+    """Outcomes of N runs; every array has shape (N,).
 
     Attributes:
         arrival: time at which the end of the path was passed [s], NaN if it was not.
@@ -39,7 +39,7 @@ class Runs:
 
     @property
     def arrived(self) -> NDArray[np.bool_]:
-        """Whether the end was passed, by way of obstacles or not."""
+        """True where the end was passed, through obstacles or not."""
         return np.isfinite(self.arrival)
 
     @property
@@ -49,7 +49,7 @@ class Runs:
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """Whether it arrived without a collision."""
+        """True where it arrived without a collision."""
         return self.arrived & ~self.collided
 
     def beats(self, other: Runs) -> NDArray[np.bool_]:

@@ -33,7 +33,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """What one method made of the scenes of a task.
+    """Results of one method in the scenes of a task.
 
     Attributes:
         task: the scenes.

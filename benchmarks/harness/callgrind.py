@@ -22,7 +22,7 @@ SETTINGS = {"ERUGIN_CFLAGS": "-march=x86-64-v3", "ERUGIN_LANES": "4"}
 
 
 def available() -> bool:
-    """Whether there are valgrind and a compiler."""
+    """True if valgrind and a compiler are installed."""
     return shutil.which("valgrind") is not None and isinstance(find_compiler(), Compiler)
 
 

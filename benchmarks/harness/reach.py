@@ -47,7 +47,7 @@ class Reach:
 
     @property
     def reached(self) -> bool:
-        """Whether the value is as good as the target."""
+        """True if the value is as good as the target."""
         return self.value <= self.target if self.largest else self.value >= self.target
 
     @property

@@ -1,4 +1,4 @@
-"""What every script asks of its command line, and how it hands out what it found."""
+"""Command line and output of every benchmark script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @dataclass(frozen=True)
 class Options:
-    """How a script is run.
+    """Options of a script.
 
     Attributes:
         rounds: interleaved rounds.

@@ -76,7 +76,7 @@ class Held:
 
     @property
     def forces(self) -> Array:
-        """What holds each point, shape (points, 3), after a call."""
+        """Force at each fixed point, shape (points, 3), after a call."""
         return np.array([np.array(one.contact_force.linear) for one in self.contact_data])
 
 

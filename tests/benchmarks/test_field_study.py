@@ -1,4 +1,4 @@
-"""What the field study counts of one run and of many."""
+"""Figures of the field study, of one run and of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What robots have that a law must be made for, and how a law refuses the others."""
+"""Traits of robots that a law must support, and refusal of robots with others."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def cable(robot: Robot) -> ca.SX:
 
 
 def along() -> dict[str, tuple[Robot, ca.SX]]:
-    """What drives may act along."""
+    """Expressions along which drives may act."""
     relative, absolute = arm(), arm("absolute")
     wheels = turtlebot3_burger(form="reduced")
     return {

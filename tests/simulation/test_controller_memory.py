@@ -1,4 +1,4 @@
-"""What simulations do with a controller that remembers: one sample at a time, in order, and back again."""
+"""Simulation of a controller with memory: one sample at a time, in order, and reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's number makes too large for the memory of the machine is refused before it is allocated."""
+"""Arrays that a user's number makes too large for the machine are refused before they are allocated."""
 
 from __future__ import annotations
 

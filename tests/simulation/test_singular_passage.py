@@ -38,7 +38,7 @@ def equal_arms_motion(torque: Torque | None, angle: float, rate: float, t: Array
 
 
 def off_branch(motion: Trajectory) -> float:
-    """How far a slider-crank with equal arms is from its branch."""
+    """Distance of a slider-crank with equal arms from its branch."""
     crank, rod, slider = motion.q.T
     return float(np.abs([crank + rod, slider - 2.0 * np.cos(crank)]).max())
 

@@ -51,10 +51,10 @@ class Browser:
         self.driver.get(page.resolve().as_uri())
 
     def run(self, script: str, *arguments: object) -> Any:  # noqa: ANN401
-        """What a script returns."""
+        """Return value of a script."""
         return self.driver.execute_script(script, *arguments)
 
-    def message(self) -> list[str]:
+    def console_lines(self) -> list[str]:
         """Lines on the console since the page was opened."""
         return [str(line["message"]) for line in self.driver.get_log("browser")]
 

@@ -53,7 +53,7 @@ def compile_march(march: RolloutLoop, lanes: int) -> CompiledRollout:
 
 @dataclass(frozen=True)
 class Run:
-    """What a loop has written.
+    """Output of a loop.
 
     Attributes:
         x: states at the end, shape (K, nx).

@@ -28,7 +28,7 @@ LIMIT = 60.0
 
 @dataclass(frozen=True, eq=False)
 class EcosRun:
-    """What Ecos has found.
+    """Result of a run in Ecos.
 
     Attributes:
         values: of the variables that were read, at the start and after each step, shape (steps + 1, variables).

@@ -188,7 +188,7 @@ def _form(bound: inspect.BoundArguments) -> tuple[tuple[str, type, bool], ...]:
 
 
 def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """What can replace any argument."""
+    """Replacements for any argument."""
     mx = ca.MX.sym("m", 2)
     return {
         "nan": math.nan,
@@ -255,7 +255,7 @@ def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Truth(enum.Enum):
-    """What may replace a number and must not be taken for one."""
+    """Replacements for a number that must not be accepted."""
 
     NEVER = frozenset(
         {"nan", "np.nan", "True", "False", "np.True_", "'2.0'", "1j", "complex array", "text array", "nan array",
@@ -335,7 +335,7 @@ class Change:
     value: Any
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What is passed."""
+        """The passed value."""
         given = dict(self.call.arguments.arguments)
         if self.parameter.endswith("]"):
             key, place = self.parameter[:-1].split("[")
@@ -352,7 +352,7 @@ class Change:
 
     @property
     def original(self) -> Any:
-        """What is replaced."""
+        """The replaced value."""
         return dict(_places(self.call))[self.parameter]
 
 
@@ -441,7 +441,7 @@ def _has_nan(value: Any, depth: int = 0) -> bool:
 
 
 def _accepts_anything(change: Change) -> bool:
-    """Whether the parameter is for any object, or the entry is a record of results that checks nothing."""
+    """True if the parameter accepts any object, or the entry is a record of results that checks nothing."""
     name = change.parameter.split("[")[0]
     annotation = str(change.call.arguments.signature.parameters[name].annotation)
     if annotation in ("object", "Any", "object | None"):
@@ -559,7 +559,7 @@ def _processor_time(pid: int) -> float:
 
 
 def _wait(reader: int, pid: int, allowed: float) -> bool:
-    """Whether a process writes before it has used its processor time [s], or a multiple of it by the clock."""
+    """True if a process writes before it has used its processor time [s], or a multiple of it by the clock."""
     used, began = _processor_time(pid), time.monotonic()
     while not select.select([reader], [], [], 1.0)[0]:
         if _processor_time(pid) - used > allowed or time.monotonic() - began > WAIT * allowed:

@@ -77,7 +77,7 @@ TELESCOPES: dict[str, Callable[[], Robot]] = {
 
 
 def followed(name: str) -> Feature | None:
-    """What MuJoCo needs for a robot of the tables with bodies that follow a length."""
+    """Options that MuJoCo needs for a robot of the tables with bodies that follow a length."""
     return TENDON_ARMATURE if name in TELESCOPES else None
 
 

@@ -46,7 +46,7 @@ TOLD = pytest.mark.filterwarnings(r"ignore:.*MuJoCo 3\.\d+\.\d+ has no :erugin.s
 
 
 def has(version: str) -> bool:
-    """Whether this MuJoCo is such a version or a later one."""
+    """True if this MuJoCo is such a version or a later one."""
     return version_numbers(mujoco.__version__) >= version_numbers(version)
 
 

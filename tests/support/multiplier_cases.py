@@ -245,7 +245,7 @@ def numbers(program: Program, t: float, q: Array, v: Array, a: Array | None = No
 
 
 class Found(NamedTuple):
-    """What a method finds, without its controller and so without a compiler."""
+    """Result of a method without its controller, and therefore without a compiler."""
 
     multipliers: Array
     force: Array

@@ -195,7 +195,7 @@ def link(path: Path) -> None:
 
 
 def pipe(path: Path) -> None:
-    """Who opens it for reading waits for a writer."""
+    """A reader that opens it waits for a writer."""
     path.unlink()
     os.mkfifo(path, 0o600)
 

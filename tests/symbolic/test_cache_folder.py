@@ -1,4 +1,4 @@
-"""Where the cache lies, and what is deleted from it when it grows."""
+"""Location of the cache, and deletions when it grows."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 def exact(x: Array, p: Array, t0: float, duration: float) -> Array:
-    """Where the pendulums are in the end, by SciPy."""
+    """Final states of the pendulums, by SciPy."""
 
     def rate(t: float, state: Array, gravity: float, friction: float, shaking: float) -> list[float]:
         angle, speed = state

@@ -1,4 +1,4 @@
-"""What pictures draw of a robot: its skeleton, where it is, and every family in one picture."""
+"""Pictures of robots: the skeleton, its position, and every family in one picture."""
 
 from __future__ import annotations
 

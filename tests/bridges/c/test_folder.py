@@ -1,4 +1,4 @@
-"""What an exported folder holds, what it is called, and what is refused."""
+"""Contents and name of an exported folder, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compilers make of an exported law: no warning, no memory, no loop, no foreign function, nothing undefined."""
+"""Compiled exported laws: no warning, no allocation, no loop, no foreign function, no undefined behaviour."""
 
 from __future__ import annotations
 

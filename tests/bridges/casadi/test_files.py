@@ -246,7 +246,7 @@ WRONG: dict[str, tuple[Callable[[], str | bytes], str]] = {
         lambda: with_expressions(lambda e: e["steps"].append(["number", True])),
         "a constant must be a number, got True",
     ),
-    "steps that are none": (lambda: changed(expressions={"inputs": [], "steps": 5, "outputs": []}), "steps must be"),
+    "invalid steps": (lambda: changed(expressions={"inputs": [], "steps": 5, "outputs": []}), "steps must be"),
 }
 
 

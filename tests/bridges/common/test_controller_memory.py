@@ -1,4 +1,4 @@
-"""What a law remembers is apart for each thing that it drives, and from its own memory."""
+"""A law has a separate memory for each model that it drives, besides its own."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_law_inspected_while_it_runs_shows_what_it_records() -> None:
 
 @dataclasses.dataclass
 class Sum(Controller):
-    """What laws say together; as most dataclasses it has no hash, and is compared by its fields."""
+    """Observations of several laws; unhashable, and compared by its fields, like most dataclasses."""
 
     robot: Robot
     parts: tuple[Controller, ...]

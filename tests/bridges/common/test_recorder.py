@@ -1,4 +1,4 @@
-"""What another program makes of a motion is recorded, judged and compared as a simulation here would be."""
+"""A motion in another program is recorded, checked and compared like a simulation here."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def reached(simulator: Simulator, plant: MultibodyPlant) -> Array:
 
 
 def output_value(law: ControllerSystem, context: Context, port: str) -> Array:
-    """What an output port of the law says."""
+    """Value of an output port of the law."""
     return np.asarray(law.GetOutputPort(port).Eval(context), dtype=np.float64)
 
 

@@ -287,7 +287,7 @@ def test_an_instance_that_nobody_closes_is_freed_when_it_is_collected(law: dict[
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version: str) -> None:
-    """What one thread saved, restored and read is never mixed with what another does."""
+    """Values that one thread saves, restores and reads are never mixed with those of another."""
     with Instance(law[version]) as instance:
         names = ["q.q1", "v.q2", "u.M1", "u.M2"]
         states, expected = [instance.save()], [instance.get(names).tolist()]

@@ -104,7 +104,7 @@ def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path
 
 
 def with_unit(reported: str, definition: str) -> list[tuple[str, str]]:
-    """What tells another unit of the first angle, in a description of FMI 2.0."""
+    """Edits that give the first angle another unit, in a description of FMI 2.0."""
     head, own = (
         'links" causality="output" variability="continuous" initial="exact">\n      <Real',
         ' unit="rad" start="0.0"',

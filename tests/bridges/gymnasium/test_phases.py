@@ -96,7 +96,7 @@ def test_phases_that_end_by_the_clock_are_the_simulation_bit_for_bit(period: flo
 
 @pytest.mark.parametrize("called", [False, True])
 def test_a_condition_ends_a_phase_within_a_period_which_stays_as_long_as_it_is(called: bool) -> None:
-    """What is left of the cut step comes on top of the samples of a simulation, which agree to the method's error."""
+    """The rest of the divided step adds a sample to those of a simulation, which agree to the method's error."""
     setup = handed_over(at_an_angle, called=called)
     env = export(setup, residual=True, period=0.01, dictionary=True)
     assert ("phase 'program'" in env.why_called) == called
@@ -272,7 +272,7 @@ def test_what_does_not_fit_phases_is_refused_by_name() -> None:
 
 
 def ended(env: Environment) -> tuple[float, bool, dict[str, object], dict[str, np.ndarray]]:
-    """What was paid from reset to end without action, whether it terminated, what was known and what was seen last."""
+    """Reward from reset to end without action, termination, info and last observation."""
     env.reset(seed=0)
     paid, action = 0.0, np.zeros(env.action_space.shape or ())
     while True:
@@ -296,7 +296,7 @@ def torques(*untils: float | ca.SX | None, robot: Robot | None = None, called: b
 @pytest.mark.parametrize("called", [False, True])
 @pytest.mark.parametrize("hold", [False, True])
 def test_a_switch_costs_no_more_than_the_time_that_passes(called: bool, hold: bool) -> None:
-    """Whether it is on the grid of steps or off it, alone in its step or not."""
+    """On the grid of steps or off it, alone in its step or not."""
     robot = point_mass()
     after = robot.t
     for untils in ((0.03, None), (0.0234, 0.05, None), (after - 0.021, after - 0.023, 0.026, None)):

@@ -1,4 +1,4 @@
-"""What an environment says of itself: spaces with names and units, Gymnasium's own checks, pictures, refusals."""
+"""Properties of an environment: spaces with names and units, Gymnasium's own checks, pictures, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stops a law or a motion in MuJoCo reaches the user, with the time, the state and the samples so far."""
+"""An error of a law or a motion in MuJoCo reaches the user, with the time, the state and the samples so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be converted to or from MJCF is refused or reported by name."""
+"""Models that cannot be converted to or from MJCF are refused or reported by name."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def pushed_five_bar() -> Looped:
 
 
 def loop_gap(robot: Robot, motion: Trajectory) -> float:
-    """How far loops are open along a motion [m]."""
+    """Opening of the loops along a motion [m]."""
     residual = ca.vertcat(*(constraint.residual(robot.coordinates) for constraint in robot.natural))
     return float(np.abs(motion.evaluate(residual)).max())
 

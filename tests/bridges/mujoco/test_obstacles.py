@@ -54,7 +54,7 @@ def with_ball(kind: str) -> tuple[ControlCallback, mujoco.MjData]:
 
 
 def ball_at(t: float) -> NDArray[np.float64]:
-    """Where the disc of the scenario is."""
+    """Position of the disc of the scenario."""
     return CENTER + VELOCITY * t
 
 

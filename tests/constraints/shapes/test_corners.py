@@ -1,4 +1,4 @@
-"""What happens where a boundary is not smooth, and in the middle of solids."""
+"""Fields where a boundary is not smooth, and in the middle of solids."""
 
 from __future__ import annotations
 

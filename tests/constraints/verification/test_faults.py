@@ -1,4 +1,4 @@
-"""What is wrong with a field is named, with the row, the place and the amount; and bad questions are refused."""
+"""Faults of a field are named, with the row, the position and the amount; bad arguments are refused."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_sound_curves_have_no_zero_gradient_on_them() -> None:
 
 
 def test_a_plateau_is_no_curve() -> None:
-    """Where a function is 1 all around, a search ends at once, on nothing."""
+    """For a function that is 1 everywhere, a search ends at once without a result."""
     circle, whole = ring((0.0, 0.0), 1.0), orbit(1.0)
     cut = dataclasses.replace(whole, path=PlainCurve("circle", 2, lambda x, t: ca.fmin(circle(x, t), 1.0)))
     report = around(cut, offsets=(0.01,))

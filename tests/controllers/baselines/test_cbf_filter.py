@@ -49,7 +49,7 @@ def filtered(mass: Robot) -> CbfFilter:
 
 
 def scene(rng: np.random.Generator) -> dict[str, float]:
-    """Where two discs are, and how they drift; the first drifts across the way."""
+    """Positions and velocities of two discs; the first drifts across the path."""
     given: dict[str, float] = {}
     for name, x in (("one", 1.5), ("two", 3.0)):
         given |= {f"{name}.x": x + rng.uniform(-0.3, 0.3), f"{name}.y": rng.uniform(-0.6, 0.6)}

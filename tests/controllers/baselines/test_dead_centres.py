@@ -50,7 +50,7 @@ def driven(*joints: int) -> Robot:
 
 
 def crossed(crank: float) -> Array:
-    """Where the linkage is, on the branch in which it is no parallelogram."""
+    """Position of the linkage, on the branch in which it is not a parallelogram."""
     _, assembler = linkage()
     q = np.array([4.0, 0.63, 2.91])
     for angle in np.linspace(4.0, crank, max(2, round(abs(crank - 4.0) / 0.1))):

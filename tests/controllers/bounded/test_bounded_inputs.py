@@ -153,7 +153,7 @@ def test_a_row_that_no_input_affects_is_reported_and_the_others_hold() -> None:
 
 
 def test_at_a_singular_position_the_inputs_stay_bounded() -> None:
-    """Where ``actuated`` stops: an arm stretched out, whose tip is pulled outwards."""
+    """A state in which ``actuated`` fails: a stretched arm whose tip is pulled outwards."""
     arm = two_link_arm()
     program = Program(arm, holonomic(arm.points["tip"] - ca.DM([1.3, 0.0]), perturbation=Baumgarte(3.0), name="tip"))
     controller = ProgramController(program, realization="bounded", limits=effort_only(arm, 60.0))
@@ -309,7 +309,7 @@ def test_inputs_that_share_a_load_are_what_scipy_finds() -> None:
 
 @pytest.mark.foreign
 def test_the_order_of_priority_matters_and_is_kept() -> None:
-    """What comes first is missed by no more than under any other order, and by less under some."""
+    """The first group is missed by no more than in any other order, and by less than in some."""
     gains = 0
     for q, v in states(20):
         found = numbers(posture_case().program, 0.0, q, v)

@@ -92,7 +92,7 @@ def test_a_run_continues_after_a_solver_failure_and_reports_it() -> None:
 
 
 def test_bounds_that_push_still_need_no_solver() -> None:
-    """What was found a moment ago satisfies the conditions of optimality again, whatever became of the solver."""
+    """The previous result satisfies the conditions of optimality again, whatever happens to the solver."""
     solver = Failing(math.inf, math.nan)
     _, controller = saturating(solver)
     sound = saturating()[1]

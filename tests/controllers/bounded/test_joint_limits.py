@@ -252,7 +252,7 @@ def test_limits_come_first_then_the_groups_then_effort(order: str, effort: float
 
 
 class Counting(QpSolver):
-    """How many programmes are solved."""
+    """Number of programmes that are solved."""
 
     def __init__(self) -> None:
         self.count, self._solver = 0, ConicSolver()

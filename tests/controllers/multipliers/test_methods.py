@@ -193,7 +193,7 @@ def five_links() -> Program:
 
 
 def braking(name: str) -> Program:
-    """What the inputs do work on comes to rest."""
+    """Velocities on which the inputs do work come to rest."""
     robot = robot_case(name).robot
     return Program(robot, nonholonomic(ca.densify(robot.input_matrix.T @ robot.v - 0.3), perturbation=FirstOrder(2.0)))
 

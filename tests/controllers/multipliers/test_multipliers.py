@@ -76,7 +76,7 @@ def vanishing() -> Program:
 
 
 def implied(*drives: str) -> Program:
-    """What a natural constraint says already, once more by the program."""
+    """A program that repeats a natural constraint."""
     robot = with_inputs(crank_rocker(), drives or ("crank", "coupler", "rocker"))
     pin = robot.natural[0].residual(robot.coordinates)
     return Program(robot, [holonomic(pin, name="pin again"), holonomic(robot.q[0] - 0.7, name="crank")])

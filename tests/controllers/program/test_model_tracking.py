@@ -84,7 +84,7 @@ def test_the_robot_reaches_the_planned_position_as_documented(robot: Robot) -> N
 
 
 def test_the_program_alone_stays_where_it_was_put() -> None:
-    """What the reference model is for: the program of second order does not see that it is 0.3 m beside its plan."""
+    """Purpose of the reference model: the program of second order does not see that it is 0.3 m beside its plan."""
     q, v = start(REDUCED, left=0.3)
     alone = ProgramController(program(REDUCED), realization="actuated")
     motion = simulate(REDUCED, alone, q, v, 3.0, step=5e-3)

@@ -1,4 +1,4 @@
-"""What a solution says of itself: residuals, power and uniqueness, from the data and not from the method."""
+"""Residuals, power and uniqueness of a solution, from the data and not from the method."""
 
 from __future__ import annotations
 

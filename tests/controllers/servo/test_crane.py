@@ -142,7 +142,7 @@ def test_off_the_path_the_load_returns_by_the_poles(extension: Extension) -> Non
 
 @pytest.mark.parametrize("extension", ["quasi-static", "integrators"])
 def test_a_rope_that_would_have_to_push_is_singular(extension: Extension) -> None:
-    """Where the load is to fall freely, at 6 t = g, the rope pulls nothing, and its direction acts on nothing."""
+    """When the load is to fall freely, at 6 t = g, the rope pulls nothing, and its direction acts on nothing."""
     robot = crane()
     falling = holonomic(robot.points["load"] - ca.vertcat(0.0, -4.0 - robot.t**3), name="load")
     law = ServoController(Program(robot, falling), near=[0.0, 4.0, 0.0], extension=extension)

@@ -1,4 +1,4 @@
-"""What servo-programs leave over: zeros against python-control and closed forms, growth along motions, inversion."""
+"""Internal dynamics of servo-programs: zeros by python-control and closed forms, growth along motions, inversion."""
 
 from __future__ import annotations
 

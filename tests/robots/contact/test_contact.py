@@ -301,7 +301,7 @@ def test_places_of_what_is_not_there() -> None:
 
 
 def test_old_places_are_replaced_and_other_parameters_kept() -> None:
-    """What was p before a step is p after it, but for the foot that has moved."""
+    """Values of p before a step are those after it, except for the foot that has moved."""
     both = [POLE, Contact("end2", UP)]
     robot = with_contacts(ROBOT, both)
     first = contact_positions(robot, both, Q)

@@ -185,7 +185,7 @@ def test_forward_dynamics_grow_linearly(branched: bool) -> None:
 
 
 def test_other_formulations_do_not_grow_linearly() -> None:
-    """What the test above would not let pass."""
+    """Errors that the test above would detect."""
     small, middle, large = (instructions(n, Recurrent()) for n in (3, 6, 9))
     assert large - middle > 1.5 * (middle - small)
 

@@ -52,7 +52,7 @@ BOTH = (
 
 @functools.cache
 def places(case: Case) -> tuple[list[int], list[int]]:
-    """Where the plane robot's coordinates are among those in space, and where the others are."""
+    """Indices of the plane robot's coordinates among those in space, and of the others."""
     n = len(case.parents)
     first = 3 * case.floating
     same = [*([0, 2] if case.floating else []), *range(first, first + n), *range(first + 2 * n, first + 3 * n)]

@@ -1,4 +1,4 @@
-"""What a two-wheel robot and its motors are made from, and what is refused by name."""
+"""Arguments of a two-wheel robot and its motors, and refusals by name."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_bodies_of_klann_are_thin_rods() -> None:
 
 
 def test_the_foot_of_klanns_leg_moves_straight_for_half_a_turn() -> None:
-    """What its designer says: half a turn of the crank is the straight part of the foot's path, the rest lifts it."""
+    """As its designer states: half a turn of the crank is the straight part of the foot's path, the rest lifts it."""
     robot = klann_leg(scale=1.0, line_density=1.0)
     assembler, path = Assembler(robot), list[Array]()
     q = assembler.assemble([0.0, -3.1, 0.6, 2.4, -1.8], fixed=["crank"]).q

@@ -362,7 +362,7 @@ def test_a_resistance_that_depends_on_the_acceleration_is_refused() -> None:
     ],
 )
 def test_foreign_symbols_are_named(tree: Callable[[], Tree], message: str) -> None:
-    """Where the tree uses them, before anything is derived."""
+    """By the tree that uses them, before anything is derived."""
     with pytest.raises(ModelError, match=message):
         tree_system(tree(), parameters=NO_PARAMETERS)
 

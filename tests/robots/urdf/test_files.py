@@ -161,7 +161,7 @@ SECRET = "0.12345"
 
 DOCTYPES = {
     "entity bomb": (f'<!DOCTYPE robot [<!ENTITY l0 "lol">{LAUGHS}]>', "&l9;"),
-    "quadratic blow-up": (f'<!DOCTYPE robot [<!ENTITY a "{"9" * 100_000}">]>', "&a;" * 10_000),
+    "quadratic expansion": (f'<!DOCTYPE robot [<!ENTITY a "{"9" * 100_000}">]>', "&a;" * 10_000),
     "external entity": ('<!DOCTYPE robot [<!ENTITY x SYSTEM "file://SECRET">]>', "&x;"),
     "entity of the network": ('<!DOCTYPE robot [<!ENTITY x SYSTEM "http://127.0.0.1:9/x">]>', "&x;"),
     "parameter entity": ('<!DOCTYPE robot [<!ENTITY % x SYSTEM "file://SECRET"> %x;]>', ""),

@@ -35,12 +35,12 @@ def test_the_console_stays_empty_and_nothing_is_fetched(chromium: Browser, page:
     chromium.open(page, width)
     chromium.click("th button")
     chromium.click("summary")
-    assert chromium.console() == []
+    assert chromium.console_lines() == []
     assert [url for url in chromium.requested() if not url.startswith("data:")] == [page.resolve().as_uri()]
 
 
 def test_a_page_that_misbehaves_is_detected(chromium: Browser, page: Path, tmp_path: Path) -> None:
-    """What the tests above would see of an error, of a picture from elsewhere, and of a page that is too wide."""
+    """The tests above would detect an error, a picture from elsewhere, and a page that is too wide."""
     bad = tmp_path / "bad.html"
     extra = '<img src="missing.png"><script>undefined.nothing</script><div style="width:3000px">.</div>'
     text = page.read_text(encoding="utf-8")
@@ -48,13 +48,13 @@ def test_a_page_that_misbehaves_is_detected(chromium: Browser, page: Path, tmp_p
     text = text[:start] + text[text.index("\n", start) :]
     bad.write_text(text.replace("</main>", f"{extra}</main>"), encoding="utf-8")
     chromium.open(bad, 1440)
-    message, asked = "\n".join(chromium.console()), chromium.requested()
+    message, asked = "\n".join(chromium.console_lines()), chromium.requested()
     # The console's entries reach the driver a moment after the page is loaded.
     for _ in range(50):
         if "TypeError" in message:
             break
         time.sleep(0.1)
-        message += "\n".join(chromium.console())
+        message += "\n".join(chromium.console_lines())
     assert "TypeError" in message
     assert any(url.endswith("missing.png") for url in asked)
     assert chromium.run("return document.documentElement.scrollWidth") > 1440
@@ -67,7 +67,7 @@ def test_a_script_in_a_name_would_not_run_even_as_markup(chromium: Browser, page
     bad.write_text(text, encoding="utf-8")
     chromium.open(bad, 1440)
     assert chromium.run("return document.title") == "Study sled & <i>ice"
-    assert any("Content Security Policy" in line for line in chromium.console())
+    assert any("Content Security Policy" in line for line in chromium.console_lines())
 
 
 @WIDTHS

@@ -1,4 +1,4 @@
-"""Which runs make up a task, and points that fill the unit cube evenly."""
+"""Division of runs into tasks, and points that fill the unit cube evenly."""
 
 from __future__ import annotations
 

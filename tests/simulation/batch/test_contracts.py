@@ -114,7 +114,7 @@ def rolling() -> Case:
 
 
 def mass() -> Case:
-    """Where (m w) / m would be simplified to w, and is not the same to the last bit."""
+    """A loop in which (m w) / m could be simplified to w, which differs in the last bit."""
     x, v, m, u = (ca.SX.sym(name) for name in "xvmu")
     robot = lagrangian_system(q=x, v=v, p=m, nominal={"m": 3.0}, T=m * v**2 / 2, Q=u, u=u)
     along = holonomic(robot.q[0] - ca.sin(robot.t), perturbation=Baumgarte(3.0), name="along")

@@ -42,7 +42,7 @@ HOPPER_MASS, FOOT_MASS, SPRING_STIFFNESS, SPRING_LENGTH, GRAVITY = 60.0, 4.0, 20
 
 @dataclass
 class End:
-    """Where a phase ends: how long it took, state, and the samples on the way."""
+    """End of a phase: its duration and state, and the samples before it."""
 
     t: float
     q: Array

@@ -461,7 +461,7 @@ def of_another_model() -> dict[str, Mode]:
     return {"on": Mode(law, (Event(model.p[0] - X, None, name="heavy"),), robot=plant)}
 
 
-def run(modes: Any) -> object:  # noqa: ANN401 - some of them are none
+def run(modes: Any) -> object:  # noqa: ANN401 - some are not modes
     return simulate_hybrid(clock(), modes, [0.0], [0.0], 1.0, start="on", step=0.1)
 
 

@@ -1,4 +1,4 @@
-"""What implicit methods are for: stiff motions in few steps, singular mass matrices, and what IDAS refuses."""
+"""Purposes of implicit methods: stiff motions in few steps, singular mass matrices; and refusals of IDAS."""
 
 from __future__ import annotations
 

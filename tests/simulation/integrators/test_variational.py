@@ -202,7 +202,7 @@ def test_the_error_of_the_energy_falls_with_the_square_of_the_step() -> None:
 
 
 def drift(motion: Trajectory) -> tuple[float, float]:
-    """How far the energy wanders from first to last tenth of the run, and how far it swings."""
+    """Drift of the energy from the first to the last tenth of the run, and its oscillation."""
     n = len(motion) // 10
     return abs(float(motion.energy[-n:].mean() - motion.energy[:n].mean())), float(np.ptp(motion.energy))
 

@@ -151,7 +151,7 @@ def mutate(dice: random.Random, header: dict[str, Any], arrays: Arrays) -> str:
 
 
 def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
-    """What is changed with a right checksum is refused, or it is a motion as good as another."""
+    """A change with a correct checksum is refused, or the file is a valid motion."""
     made, path = whole
     refused = 0
     for seed in range(SEEDS):

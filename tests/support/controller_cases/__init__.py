@@ -1,4 +1,4 @@
-"""How every controller is built for the robots of the contract test, one module for each area."""
+"""Builders of every controller for the robots of the contract test, one module for each area."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ OPERATIONS: dict[str, tuple[Expression, Values]] = {
 
 
 def ieee_remainder(a: float, b: float) -> float:
-    """What is left of a when the nearest multiple of b is taken away."""
+    """Remainder of a after subtraction of the nearest multiple of b."""
     if np.isnan(a) or np.isnan(b) or np.isinf(a) or b == 0.0:
         return np.nan
     return a if np.isinf(b) else math.remainder(a, b)
