@@ -96,7 +96,7 @@ def main(given: Options) -> None:
         "operations",
         "derived [s]",
         "kernel, cold [s]",
-        "cold, a link [ms]",
+        "cold, per link [ms]",
         "kernel, warm [ms]",
     )
     heads += ("start, warm [ms]", "first call [µs]", "library [KiB]", "memory [MiB]", "compiler, at most [MiB]")

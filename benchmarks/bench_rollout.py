@@ -175,7 +175,7 @@ def table(times: dict[int, dict[str, Timing]]) -> Table:
 def threads_table(times: dict[str, Timing], used: dict[str, float], batch: int, steps: int) -> Table:
     """One row for each side."""
     many = cores()
-    heads = ("side", "one thread [µs]", f"{many} threads [µs]", "speed-up", "peak memory [MiB]")
+    heads = ("library", "one thread [µs]", f"{many} threads [µs]", "speed-up", "peak memory [MiB]")
     rows: list[tuple[Cell, ...]] = []
     for side, mebi in used.items():
         one, more = times[f"{side}, 1"], times[f"{side}, {many}"]

@@ -128,7 +128,7 @@ def main(given: Options) -> None:
     seconds = Timing(np.array([one.seconds for one in found]))
     memory = max(one.memory for one in found)
     task, added = np.median(np.array(each), axis=0).tolist()
-    heads = ("runs", "tasks", "failures", "time [s]", "runs a second", "memory [MiB]", "Dask task [s]", "Dask adds")
+    heads = ("runs", "tasks", "failures", "time [s]", "runs per second", "memory [MiB]", "Dask task [s]", "Dask adds")
     one = found[0]
     row: tuple[Cell, ...] = (
         *(one.runs, one.tasks, one.failures, seconds.show(1.0), number(one.runs / seconds.median)),

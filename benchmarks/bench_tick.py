@@ -223,8 +223,8 @@ def table(name: str, measured: Sequence[Measured], caption: str = "") -> Table:
     heads = [Column("robot"), Column("Erugin [µs]"), Column("Pinocchio [µs]"), Column("ratio", number)]
     heads += [Column("`control()` [µs]"), Column("its ratio", number), Column("`lcaba` [µs]")] * more
     heads += [Column("empty [µs]"), Column("kernel [µs]")]
-    heads += [Column("operations"), Column("a joint", number), Column("a ns", number)]
-    heads += [Column("apart", "{:.0e}".format)]
+    heads += [Column("operations"), Column("per joint", number), Column("per ns", number)]
+    heads += [Column("difference", "{:.0e}".format)]
     rows: list[tuple[Cell, ...]] = []
     for one in measured:
         operations = one.tick.operations

@@ -60,7 +60,7 @@ class Reach:
         return (self.what, self.against or "–", self.ours, self.theirs or "–", measured, goal, verdict, self.note)
 
 
-HEADS = ("what", "against", "ours", "theirs", "ratio or value", "target", "reached", "note")
+HEADS = ("measurement", "compared with", "ours", "theirs", "ratio or value", "target", "reached", "note")
 
 
 def duration(seconds: float) -> str:
