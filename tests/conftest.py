@@ -123,7 +123,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether FOREIGN lists a file or one of its folders."""
+    """True if FOREIGN lists a file or one of its folders."""
     place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
     return any(place == one or place.startswith(f"{one}/") for one in FOREIGN)
 
@@ -134,7 +134,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def is_beyond_quick(item: pytest.Item) -> bool:
-    """Whether a test is in the rest tier."""
+    """True if a test is in the rest tier."""
     marked = any(item.get_closest_marker(name) for name in ("slow", "compiled", "foreign"))
     marked = marked or "compiler" in getattr(item, "fixturenames", ())
     return marked or is_foreign(item.path) or any(model in item.name.partition("[")[2] for model in MODELS)

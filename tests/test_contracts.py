@@ -85,7 +85,7 @@ def test_integrators_reproduce_a_pendulum(row: Row) -> None:
     period = 2.0 * np.pi / a
 
     def miss(steps: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """How far the state is from its start after one period."""
+        """Distance of the state from its start after one period."""
         motion = simulate(pendulum, None, [1.0], [0.0], period, step=period / steps, integrator=row.method)
         return np.array([motion.q[-1, 0] - 1.0, motion.v[-1, 0]])
 
@@ -104,7 +104,7 @@ def test_integrators_reproduce_a_pendulum(row: Row) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
-def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None:
+def test_every_legendre_solver_reports_its_operations(solver: LegendreSolver) -> None:
     form = PlanarChain([Link(0.5, 1.0, 0.2, 1.0)] * 3, 9.81).form([0.1, 0.5, -0.4])
     solution = solver.solve(form, [1.0, -2.0, 0.5])
     assert solution.converged
@@ -115,7 +115,9 @@ def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("realization", REALIZATIONS, ids=lambda r: r.name)
-def test_every_method_serves_the_realizations_that_it_says(method: MultiplierMethod, realization: Realization) -> None:
+def test_every_method_supports_the_realizations_that_it_declares(
+    method: MultiplierMethod, realization: Realization
+) -> None:
     if not realization.applies_force and Capability.ACTUATED not in method.supports:
         with pytest.raises(ModelError, match="supports realization='ideal' only"):
             ProgramController(disc_program(), realization=realization.name, method=method)

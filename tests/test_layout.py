@@ -109,7 +109,7 @@ def module_name(root: Path, file: Path) -> str:
 
 
 def is_type_checking(test: ast.expr) -> bool:
-    """Whether a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
+    """True if a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
     return "TYPE_CHECKING" in {getattr(test, "id", ""), getattr(test, "attr", "")}
 
 
@@ -418,7 +418,7 @@ def test_lists_of_packages_match_the_folders() -> None:
         assert (ROOT / folder / "__init__.py").is_file(), f"{folder} is not a package"
 
 
-def test_folder_that_is_missing_from_the_list_is_seen(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_from_the_list_is_detected(tmp_path: Path) -> None:
     for path in ("package/__init__.py", "robots/legs/hip.py", "robots/__pycache__/robot.pyc", "docs/conf.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()

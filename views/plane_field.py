@@ -101,7 +101,7 @@ class FieldView:
             time: the instant [s].
 
         Raises:
-            ShapeError: if x and y are no finite grids of one shape.
+            ShapeError: if x and y are not finite arrays of the same shape.
         """
         x, y = _grid(x, y)
         places = np.column_stack([x.ravel(), y.ravel()])

@@ -34,7 +34,7 @@ def draw_on_sphere(
 
     Raises:
         ModelError: for a radius that is not positive, or a motion without samples.
-        ShapeError: for a centre that is no point of space.
+        ShapeError: if a centre is not a point in space.
     """
     require_samples(motion)
     center, radius = vector("center", center, 3), positive("radius", radius)

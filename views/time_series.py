@@ -54,11 +54,11 @@ class Panel:
     magnitude: bool = False
 
     @classmethod
-    def by_unit(cls, what: str, columns: Columns, values: Array) -> list[Panel]:
+    def by_unit(cls, quantity: str, columns: Columns, values: Array) -> list[Panel]:
         """Return a panel for each unit.
 
         Args:
-            what: name of the quantity.
+            quantity: name of the quantity.
             columns: their names and units.
             values: values of the columns, shape (N, number of them).
         """
@@ -66,7 +66,7 @@ class Panel:
         for unit in dict.fromkeys(columns.units):
             places = [i for i, own in enumerate(columns.units) if own == unit]
             names = tuple(columns.names[i] for i in places)
-            panels.append(cls(f"{what} [{unit}]" if unit else what, names, values[:, places]))
+            panels.append(cls(f"{quantity} [{unit}]" if unit else quantity, names, values[:, places]))
         return panels
 
     @property

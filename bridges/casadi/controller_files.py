@@ -70,14 +70,14 @@ class SignalPlacement:
         return ca.vertcat(ca.SX(0, 1), *(expression[i] for i in order))
 
 
-def _matched_names(what: str, law: Columns, robot: Columns, names: Mapping[str, str]) -> tuple[int, ...]:
+def _matched_names(kind: str, law: Columns, robot: Columns, names: Mapping[str, str]) -> tuple[int, ...]:
     """For each name of the law its index among the robot's names."""
     renamed = {name: other for name, other in names.items() if name in robot.names}
-    found = match_names(robot.names, law.names, what=what, where="the law in the file", names=renamed)
+    found = match_names(robot.names, law.names, what=kind, where="the law in the file", names=renamed)
     extra = [name for i, name in enumerate(law.names) if i not in found]
     if extra:
         raise BridgeError(
-            f"the law in the file has {what} that the robot does not have: {', '.join(extra)}. Its {what}: "
+            f"the law in the file has {kind} that the robot does not have: {', '.join(extra)}. Its {kind}: "
             f"{', '.join(law.names)}; the robot's: {', '.join(robot.names)}"
         )
     pairs = zip(robot, (law.units[k] for k in found), strict=True)
@@ -86,7 +86,7 @@ def _matched_names(what: str, law: Columns, robot: Columns, names: Mapping[str, 
         f"{name} ({own} in the robot, {unit} in the file)" for (name, own), unit in pairs if "" != own != unit != ""
     ]
     if differ:
-        raise BridgeError(f"units of {what} disagree: {', '.join(differ)}. Build the law for a robot in the same units")
+        raise BridgeError(f"units of {kind} disagree: {', '.join(differ)}. Build the law for a robot in the same units")
     return _inverse(tuple(found))
 
 

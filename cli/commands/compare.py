@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    summary = "compare a scenario's controller with its rivals on the same runs"
+    summary = "compare a scenario's controller with its baselines on the same runs"
     parser = commands.add_parser("compare", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")

@@ -35,24 +35,24 @@ def impossible_moments(inertia: NDArray[np.float64], relative: float = 1e-9, abs
     return f"{moments}, but none may be greater than the sum of the other two"
 
 
-def require_inertia(what: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
+def require_inertia(name: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
     """Raise ModelError unless this inertia about the centre of mass is physically possible.
 
     A moment about the z axis only, as for a body in a plane, is accepted: no body in space has it, but the other
     moments have no effect in the plane.
 
     Args:
-        what: name of the inertia in the message.
+        name: name of the inertia in the message.
         inertia: inertia, shape (3, 3) [kg m²].
         tolerance: tolerance relative to the largest entry.
     """
     if not np.isfinite(inertia).all() or np.abs(inertia - inertia.T).max() > tolerance * np.abs(inertia).max():
-        raise ModelError(f"{what} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
+        raise ModelError(f"{name} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
     if np.count_nonzero(inertia) == 1 and inertia[2, 2] > 0.0:
         return
     reason = impossible_moments(inertia, tolerance)
     if reason is not None:
-        raise ModelError(f"{what}: {reason}")
+        raise ModelError(f"{name}: {reason}")
 
 
 WORLD = -1

@@ -112,20 +112,20 @@ class Joint(ABC):
         raise ModelError(f"a body with ratio= requires a Revolute or a Prismatic joint, got {type(self).__name__}")
 
 
-def unit_axis(what: str, axis: Sequence[float]) -> tuple[float, float, float]:
+def unit_axis(name: str, axis: Sequence[float]) -> tuple[float, float, float]:
     """Return ``axis`` as a unit vector; raises ModelError unless it is three finite numbers, not all zero.
 
     An axis that is a unit vector to rounding is returned unchanged, so that (0, 0, 1) stays exact.
     """
     try:
-        numbers = tuple(finite(f"{what}[{i}]", x) for i, x in enumerate(axis))
+        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(axis))
     except TypeError as error:
-        raise ModelError(f"{what} must be three numbers, got {axis!r}") from error
+        raise ModelError(f"{name} must be three numbers, got {axis!r}") from error
     if len(numbers) != 3:
-        raise ModelError(f"{what} must have three components, got {axis!r}")
+        raise ModelError(f"{name} must have three components, got {axis!r}")
     largest = max(map(abs, numbers))
     if largest == 0.0:
-        raise ModelError(f"{what} must not be zero, got {axis!r}")
+        raise ModelError(f"{name} must not be zero, got {axis!r}")
     # Divided first by the largest, so that no square overflows or vanishes.
     scaled = tuple(x / largest for x in numbers)
     length = math.hypot(*scaled)

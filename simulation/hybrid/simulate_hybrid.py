@@ -409,7 +409,7 @@ def simulate_hybrid(
     if shortest is not None and positive("shortest", shortest) < tolerance:
         raise ModelError(
             f"shortest must be at least tolerance = {tolerance:g} s, to which the times of events are known, got "
-            f"{shortest:g}: events that come together would go on for ever"
+            f"{shortest:g}: events that accumulate would never end"
         )
     most = None if switches is None else whole("switches", switches)
     zeno = ZenoDetector(1e4 * tolerance if shortest is None else float(shortest))

@@ -66,13 +66,13 @@ class FileContent:
     prefix: str = ""
     read: set[str] = field(default_factory=set[str])
 
-    def error(self, what: str) -> MotionFileError:
+    def error(self, problem: str) -> MotionFileError:
         """Return an error that names the file.
 
         Args:
-            what: the problem.
+            problem: description of the problem, as a clause.
         """
-        return MotionFileError(f"{self.path}: {what}: the file is damaged, or was not written by Erugin")
+        return MotionFileError(f"{self.path}: {problem}: the file is damaged, or was not written by Erugin")
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: type = np.float64) -> NDArray[Any]:
         """Return an array, which is read-only.

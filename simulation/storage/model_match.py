@@ -164,6 +164,6 @@ class ModelMatches:
         return [ModelMatch(robot, controller) for robot, controller in zip(robots, controllers, strict=True)]
 
 
-def _text(what: object) -> str:
-    text = repr(getattr(what, "names", what))
+def _text(value: object) -> str:
+    text = repr(getattr(value, "names", value))
     return text if len(text) < 300 else f"{text[:300]}…"

@@ -1,4 +1,4 @@
-"""What a user's number makes too large for the memory of the machine is refused before it is allocated."""
+"""Arrays that a user's number makes too large for the machine are refused before they are allocated."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def test_what_does_not_fit_into_memory_is_refused_by_name(entry: str, tmp_path: 
         ENTRIES[entry](tmp_path)
 
 
-def test_the_message_tells_samples_lanes_sizes_and_what_to_try() -> None:
+def test_the_message_states_samples_lanes_sizes_and_what_to_try() -> None:
     robot = arm()
     with pytest.raises(ModelError) as caught:
         Simulator(robot).run_batch(np.tile(START[0], (3, 1)), START[1], 1e12, step=1e-3)
-    said = str(caught.value)
+    message = str(caught.value)
     for part in (
         "1,000,000,000,000,001 samples of each of 3 lanes",
         "are free",
@@ -115,7 +115,7 @@ def test_the_message_tells_samples_lanes_sizes_and_what_to_try() -> None:
         "fewer lanes",
         "every=",
     ):
-        assert part in said
+        assert part in message
 
 
 def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> None:
@@ -123,12 +123,12 @@ def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> No
     assert len(motion) == 3
 
 
-def test_room_is_what_is_free_and_a_failed_allocation_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_free_memory_and_a_failed_allocation_is_reported_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "free_memory", lambda: 1e9)
     with require_memory(1.2e8, "numbers", "take fewer"):
         pass
-    said = r"^no room for numbers: 1.04 GB of memory are needed and 1 GB are free; take"
-    with pytest.raises(ModelError, match=said), require_memory(1.3e8, "numbers", "take fewer"):
+    message = r"^no room for numbers: 1.04 GB of memory are needed and 1 GB are free; take"
+    with pytest.raises(ModelError, match=message), require_memory(1.3e8, "numbers", "take fewer"):
         pytest.fail("nothing is to be allocated")
     with pytest.raises(ModelError, match="no room for numbers"), require_memory(10.0, "numbers", "take fewer"):
         raise MemoryError

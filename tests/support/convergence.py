@@ -58,7 +58,7 @@ class Follower(Controller):
 
 
 class Lost(Follower):
-    """No number any more after some time."""
+    """NaN after some time."""
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         return super().control(t, q, v, p) * (1.0 if t < 0.05 else np.nan)

@@ -188,7 +188,7 @@ def _form(bound: inspect.BoundArguments) -> tuple[tuple[str, type, bool], ...]:
 
 
 def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """What can replace any argument."""
+    """Replacements for any argument."""
     mx = ca.MX.sym("m", 2)
     return {
         "nan": math.nan,
@@ -255,7 +255,7 @@ def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Truth(enum.Enum):
-    """What may replace a number and must not be taken for one."""
+    """Replacements for a number that must not be accepted."""
 
     NEVER = frozenset(
         {"nan", "np.nan", "True", "False", "np.True_", "'2.0'", "1j", "complex array", "text array", "nan array",
@@ -335,7 +335,7 @@ class Change:
     value: Any
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What is passed."""
+        """The passed value."""
         given = dict(self.call.arguments.arguments)
         if self.parameter.endswith("]"):
             key, place = self.parameter[:-1].split("[")
@@ -352,7 +352,7 @@ class Change:
 
     @property
     def original(self) -> Any:
-        """What is replaced."""
+        """The replaced value."""
         return dict(_places(self.call))[self.parameter]
 
 
@@ -441,7 +441,7 @@ def _has_nan(value: Any, depth: int = 0) -> bool:
 
 
 def _accepts_anything(change: Change) -> bool:
-    """Whether the parameter is for any object, or the entry is a record of results that checks nothing."""
+    """True if the parameter accepts any object, or the entry is a record of results that checks nothing."""
     name = change.parameter.split("[")[0]
     annotation = str(change.call.arguments.signature.parameters[name].annotation)
     if annotation in ("object", "Any", "object | None"):
@@ -454,7 +454,7 @@ def _accepts_anything(change: Change) -> bool:
 
 
 def wrong_value(change: Change) -> bool:
-    """Whether a number was replaced by something that is none."""
+    """True if a number was replaced by something that is not a number."""
     flags = {"nan", "True", "'2.0'"}
     if change.name.startswith("an entry "):
         return change.name.removeprefix("an entry ") in flags
@@ -478,9 +478,9 @@ def wrong_value(change: Change) -> bool:
 
 
 def judge(change: Change) -> dict[str, str] | None:
-    """The finding of one change; None if there is none."""
+    """Finding of one change; None if all is well."""
     args, kwargs = change.arguments()
-    said = {"entry": change.call.entry, "parameter": change.parameter, "change": change.name}
+    message = {"entry": change.call.entry, "parameter": change.parameter, "change": change.name}
     limit = PATIENCE + 10.0 * change.call.seconds
     _set_alarms(limit)
     try:
@@ -489,21 +489,23 @@ def judge(change: Change) -> dict[str, str] | None:
     except EruginError:
         return None
     except Hang:
-        return {**said, "kind": "hang", "text": f"not done after {limit:.0f} s", "place": _place()}
+        return {**message, "kind": "hang", "text": f"not done after {limit:.0f} s", "place": _place()}
     except OSError as error:
         # What cannot be read or written is Python's to tell; the files of some calls are gone.
-        return None if error.filename else {**said, "kind": type(error).__name__, "text": str(error), "place": _place()}
+        return (
+            None if error.filename else {**message, "kind": type(error).__name__, "text": str(error), "place": _place()}
+        )
     except BaseException as error:
         with contextlib.suppress(TypeError):
             if isinstance(error, Warning | KeyboardInterrupt):
                 return None
-        return {**said, "kind": type(error).__name__, "text": str(error)[:160], "place": _place()}
+        return {**message, "kind": type(error).__name__, "text": str(error)[:160], "place": _place()}
     finally:
         _set_alarms(0.0)
     if wrong_value(change) and not _accepts_anything(change):
-        return {**said, "kind": "accepted", "text": "", "place": ""}
+        return {**message, "kind": "accepted", "text": "", "place": ""}
     if _has_nan(result) and "nan" not in change.name and "inf" not in change.name and "1/0" not in change.name:
-        return {**said, "kind": "silent NaN", "text": "", "place": ""}
+        return {**message, "kind": "silent NaN", "text": "", "place": ""}
     return None
 
 
@@ -557,7 +559,7 @@ def _processor_time(pid: int) -> float:
 
 
 def _wait(reader: int, pid: int, allowed: float) -> bool:
-    """Whether a process writes before it has used its processor time [s], or a multiple of it by the clock."""
+    """True if a process writes before it has used its processor time [s], or a multiple of it by the clock."""
     used, began = _processor_time(pid), time.monotonic()
     while not select.select([reader], [], [], 1.0)[0]:
         if _processor_time(pid) - used > allowed or time.monotonic() - began > WAIT * allowed:
@@ -590,13 +592,13 @@ def run(todo: list[Change], until: float, *, stall: float = 30.0) -> tuple[list[
                 break
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
-                told = json.loads(line)
-                last = told.get("at", last)
-                done = done or "done" in told
-                if "broken" in told:
-                    raise AssertionError(told["broken"])
-                if "kind" in told:
-                    findings.append(told)
+                reported = json.loads(line)
+                last = reported.get("at", last)
+                done = done or "done" in reported
+                if "broken" in reported:
+                    raise AssertionError(reported["broken"])
+                if "kind" in reported:
+                    findings.append(reported)
         if not ready:
             os.kill(pid, signal.SIGKILL)
         os.close(reader)

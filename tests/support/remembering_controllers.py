@@ -66,5 +66,5 @@ class Troubled(Controller):
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
         nothing = np.zeros(0)
         status = Status.HELD if t >= self.held else Status.LIMITED if t >= self.limited else Status.OK
-        said = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
-        return Observation(self.control(t, q, v, p), nothing, nothing, nothing, status, said)
+        message = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
+        return Observation(self.control(t, q, v, p), nothing, nothing, nothing, status, message)

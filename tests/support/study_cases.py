@@ -37,8 +37,8 @@ def data(folder: Path) -> dict[str, bytes]:
 def rewrite_manifest(folder: Path, **changes: object) -> None:
     """A manifest with other content, whose digest is right."""
     file = folder / "manifest.json"
-    told = {**json.loads(file.read_text(encoding="utf-8")), **changes, "digest": BLANK}
-    file.write_bytes(seal(json.dumps(told).encode()))
+    output = {**json.loads(file.read_text(encoding="utf-8")), **changes, "digest": BLANK}
+    file.write_bytes(seal(json.dumps(output).encode()))
 
 
 def start(*words: str | Path, cwd: Path | None = None) -> subprocess.Popen[str]:

@@ -304,7 +304,7 @@ def test_a_pivot_is_compared_with_its_scale() -> None:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (2, 1), (3, 3)])
-def test_a_number_that_is_none_is_not_taken_for_a_zero_pivot(place: tuple[int, int]) -> None:
+def test_nan_is_not_taken_for_a_zero_pivot(place: tuple[int, int]) -> None:
     A = np.eye(N)
     A[place] = np.nan
     assert np.isnan(KERNEL(A, np.ones((N, 2)), np.ones(N))[3]).any()

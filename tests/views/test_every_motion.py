@@ -1,4 +1,4 @@
-"""Motions of every kind of robot under every kind of controller: named, kept, exported, plotted and drawn."""
+"""Motions of every kind of robot under every kind of controller: named, saved, exported, plotted and drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a law remembers is apart for each thing that it drives, and from its own memory."""
+"""A law has a separate memory for each model that it drives, besides its own."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def samples(seed: int) -> list[Sample]:
 
 
 def answers(law: Controller, states: list[Sample]) -> list[Array]:
-    """What the law says to samples, asked by nobody else."""
+    """Outputs of the law at samples, with no other caller."""
     law.reset()
     found: list[Array] = []
     for k, (q, v) in enumerate(states):
@@ -209,7 +209,7 @@ def test_a_memory_is_kept_where_the_law_raises() -> None:
 
 
 @pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
-def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Controller]) -> None:
+def test_a_copy_of_a_system_has_a_separate_memory(make: Callable[[Robot], Controller]) -> None:
     """As ``interconnect`` takes one for a system that is named twice."""
     robot = chain()
     expected = [answers(make(robot), samples(seed)) for seed in (1, 2)]
@@ -228,7 +228,7 @@ def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Cont
         np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
 
 
-def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
+def test_a_law_inspected_while_it_runs_shows_what_it_records() -> None:
     law = estimating(chain())
     own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
     runs = [samples(seed) for seed in (1, 2)]
@@ -258,7 +258,7 @@ def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> No
 
 @dataclasses.dataclass
 class Sum(Controller):
-    """What laws say together; as most dataclasses it has no hash, and is compared by its fields."""
+    """Observations of several laws; unhashable, and compared by its fields, like most dataclasses."""
 
     robot: Robot
     parts: tuple[Controller, ...]
@@ -269,7 +269,7 @@ class Sum(Controller):
         return np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset))
 
 
-def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
+def test_a_law_that_is_a_dataclass_can_be_used_with_a_memory_too() -> None:
     robot, zero = chain(), np.zeros(2)
     tracked = tracking(robot)
     parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))

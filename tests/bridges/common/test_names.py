@@ -124,7 +124,7 @@ def test_what_is_written_is_read_back_or_refused_by_name(kind: str, place: str, 
         except BridgeError as error:
             refused.append(str(error))
     # A refusal says what is to be renamed.
-    assert [said for said in refused if not said.endswith(("rename it", "take a shorter one"))] == []
+    assert [message for message in refused if not message.endswith(("rename it", "take a shorter one"))] == []
     # Of all these texts only some make trouble anywhere.
     assert bool(refused) <= (kind in REFUSED)
 
@@ -152,7 +152,7 @@ def test_strings_of_c_are_no_longer_than_c_takes() -> None:
         string("x" * 4096)
 
 
-def test_constants_differ_within_the_characters_that_compilers_tell_apart() -> None:
+def test_constants_differ_within_the_characters_that_compilers_distinguish() -> None:
     names = ["x" * 100, "x" * 100 + "a", "x" * 60, "x" * 100 + "b", "y"]
     found = constants("LAW_Q_", names)
     assert len({word[:MAX_IDENTIFIER] for word in found}) == len(names)

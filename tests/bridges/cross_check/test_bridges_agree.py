@@ -54,17 +54,17 @@ def test_both_scenarios_run_in_all_of_them_from_one_command(
     text = (tmp_path / "bridges.md").read_text(encoding="utf-8")
     assert all(f"| {bridge} |" in text for bridge in RUNNERS)
     assert (tmp_path / "bridges.png").stat().st_size > 10_000
-    said = console.export_text()
-    assert name in said
-    assert all(head in said for head in compare.TABLE_HEAD)
+    message = console.export_text()
+    assert name in message
+    assert all(head in message for head in compare.TABLE_HEAD)
 
 
 def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    told: list[list[str]] = []
+    recorded: list[list[str]] = []
     legend = Figure.legend
 
     def seen(figure: Figure, handles: Any, labels: list[str], **options: Any) -> Any:  # noqa: ANN401
-        told.append(labels)
+        recorded.append(labels)
         return legend(figure, handles, labels, **options)
 
     monkeypatch.setattr(Figure, "legend", seen)
@@ -75,10 +75,10 @@ def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pyte
         BridgeResult("b", RUNNERS["c"], t, np.array([0.0, 1e-3]), 1e-3, 1.0),
     ]
     draw(rows, tmp_path / "picture.png")
-    assert told == [["c", "casadi"]]
+    assert recorded == [["c", "casadi"]]
 
 
-def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_run_gives_a_reason_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runners, "find_compiler", lambda: "no C compiler was found")
     rows = compare_bridges([build_case(BY_NAME[CASE_NAMES[0]], 0.02)], bridges=["c", "casadi"])
     assert [row.error for row in rows] == ["the C sources cannot be compiled: no C compiler was found", ""]
@@ -98,7 +98,7 @@ def test_only_common_times_are_compared() -> None:
     np.testing.assert_array_equal(there, [0, 2])
 
 
-def test_a_scenario_without_its_model_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_scenario_without_its_model_is_left_out_and_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing(scenario: Scenario) -> CrossCheckCase:
         if scenario.name == CASE_NAMES[1]:
             raise BridgeError("its file comes with another package")

@@ -69,7 +69,7 @@ def linearization(equation: Perturbation) -> Array:
 
 
 def hurwitz(equation: Perturbation) -> bool:
-    """Whether the linearization alone proves stability: for all examples but one that has no linear part."""
+    """True if the linearization alone proves stability: for all examples but one that has no linear part."""
     return not (isinstance(equation, Nonlinear) and equation.order == 1)
 
 

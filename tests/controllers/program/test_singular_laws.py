@@ -143,8 +143,8 @@ def test_the_torque_is_that_of_the_branch(name: str, realization: str) -> None:
             assert found.power == pytest.approx(expected * RATE, rel=2e-6), where
             assert found.acceleration[0] == pytest.approx(WANTED, abs=1e-9)
             assert found.relative_residual < 1e-9
-            told = law.observe(0.0, q, v)
-            np.testing.assert_array_equal(told.output, law.control(0.0, q, v))
+            reported = law.observe(0.0, q, v)
+            np.testing.assert_array_equal(reported.output, law.control(0.0, q, v))
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -168,7 +168,7 @@ def test_analyse_speaks_of_the_branch(name: str) -> None:
         assert analyse(program, t=0.0, q=q, v=v).branch == ""
 
 
-def test_reactions_grow_towards_the_position_and_are_none_at_it() -> None:
+def test_reactions_grow_towards_the_position_and_are_undefined_at_it() -> None:
     law = law_of(equal_arms(), "actuated")
     near, there = (law.solve(0.0, *moving(distance, RATE)) for distance in (1e-3, 0.0))
     robot = equal_arms()
@@ -187,16 +187,16 @@ def test_reactions_grow_towards_the_position_and_are_none_at_it() -> None:
 
 
 @pytest.mark.parametrize("realization", ["ideal", "actuated", "bounded"])
-def test_velocities_that_do_not_tell_the_branch_are_singular(realization: str) -> None:
+def test_velocities_that_do_not_determine_the_branch_are_singular(realization: str) -> None:
     law, q = law_of(equal_arms(), realization), moving(0.0, 0.0)[0]
     mixed = moving(0.0, 1.0)[1] + folded(0.0, 1.0)[1]
-    for v, said in ((np.zeros(3), "at rest"), (mixed, "not along a branch")):
+    for v, expected_message in ((np.zeros(3), "at rest"), (mixed, "not along a branch")):
         found = law.solve(0.0, q, v)
         assert found.status is Status.SINGULAR
-        assert said in found.message
+        assert expected_message in found.message
         assert not found.unique.any()
         assert np.isnan(found.acceleration).all()
-        with pytest.raises(SingularProgramError, match=said):
+        with pytest.raises(SingularProgramError, match=expected_message):
             law.control(0.0, q, v)
     report = analyse(law.program, t=0.0, q=q, v=np.zeros(3))
     assert not (report.solvable)
