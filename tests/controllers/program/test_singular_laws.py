@@ -21,6 +21,7 @@ from erugin.simulation import Reduced
 from erugin.symbolic import SingularProgramError
 
 from ...support.flat_linkages import A, B, C, D
+from ...support.kernels import use_no_compiler
 from ...support.reduced_models import SLIDER, equal_arms, equal_arms_rate
 
 Array = NDArray[np.float64]
@@ -127,8 +128,10 @@ def law_of(robot: Robot, realization: str) -> ProgramController:
 @pytest.mark.sampled
 @pytest.mark.parametrize("realization", ["ideal", "actuated", "bounded"])
 @pytest.mark.parametrize("name", list(CASES))
-def test_the_torque_is_that_of_the_branch(name: str, realization: str) -> None:
+def test_the_torque_is_that_of_the_branch(name: str, realization: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the position, beside it by one unit of rounding and more, with the loop closed and open."""
+    # The kernels of three laws cost more in the compiler than at some hundred states.
+    use_no_compiler(monkeypatch)
     case, rng = CASES[name], np.random.default_rng(1993)
     law = law_of(case.robot, realization)
     for distance in case.distances:
