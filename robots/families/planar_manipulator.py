@@ -14,8 +14,8 @@ from ...symbolic.validation import finite, not_negative, positive
 from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import Body, Node
-from ..tree.joints import Revolute
+from ..tree.body import Body
+from ..tree.joints import Node, Revolute
 from ..tree.tree import Tree
 from .tree_system import tree_system
 

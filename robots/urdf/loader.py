@@ -22,7 +22,8 @@ from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..limits import Limits
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node
 from ..tree.tree import Tree
 from .description import MOMENTS, Description, Inertial, Pose
 from .document import UrdfError
