@@ -281,7 +281,7 @@ def check_internal_dynamics_at_rest(motion: ProgramManifold, dimension: int, all
 
     Args:
         motion: the closed loop.
-        dimension: dimension of the internal dynamics.
+        dimension: dimension of the internal dynamics; None if it is not known.
         allowed: True to accept internal dynamics that are unstable or cannot be checked.
 
     Raises:
