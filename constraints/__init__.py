@@ -1,7 +1,7 @@
 """Constraints on a motion: relations, perturbation equations, curves, shapes, Erugin fields, and their solvability."""
 
 from ..symbolic.runtime_type_checks import check_exports
-from .constraint import AccelerationForm, Constraint, Schedule, holonomic, nonholonomic, second_order
+from .constraint import AccelerationForm, Constraint, Schedule
 from .curves.circle import circle
 from .curves.implicit import implicit
 from .curves.line import line
@@ -28,6 +28,7 @@ from .perturbations.sliding import Sliding
 from .relations.acceleration import bounded_tangential_acceleration, path_curvature, tangential_acceleration
 from .relations.distance import distance
 from .relations.energy_level import energy_level
+from .relations.expression import holonomic, nonholonomic, second_order
 from .relations.orientation import orientation
 from .relations.path_following import follow, on_curve, speed, speed_along
 from .relations.rolling import rolling

@@ -13,14 +13,10 @@ import casadi as ca
 
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name
-from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from ..symbolic.parameters import Parameters
 from ..symbolic.pickling import Picklable
 from ..symbolic.validation import finite
-from .perturbations import Deviation
-from .perturbations.baumgarte import Baumgarte
-from .perturbations.exact import Exact
-from .perturbations.first_order import FirstOrder
-from .perturbations.perturbation import Perturbation
+from .perturbations.perturbation import Deviation, Perturbation
 
 if TYPE_CHECKING:
     from .field.erugin_field import EruginField
@@ -273,84 +269,3 @@ def row_names(label: str, count: int) -> tuple[str, ...]:
 def _activity(condition: ca.SX) -> ca.SX:
     """Return 1 where the condition is positive, 0 where it is not, and NaN where it is NaN."""
     return ca.if_else(condition > 0, 1, ca.if_else(condition <= 0, 0, float("nan")))
-
-
-def _from_expression(
-    order: int,
-    expression: ca.SX,
-    perturbation: Perturbation,
-    parameters: Parameters,
-    name: str,
-    when: ca.SX | Schedule | None,
-) -> Constraint:
-    if not isinstance(expression, ca.SX):
-        raise ModelError(f"constraint {name!r} must be a CasADi SX expression, got {expression!r}")
-    constraint = Constraint(order, lambda _: expression, perturbation, parameters, name)
-    return constraint if when is None else constraint.switched(when)
-
-
-def holonomic(
-    expression: ca.SX,
-    *,
-    perturbation: Perturbation | None = None,
-    parameters: Parameters = NO_PARAMETERS,
-    name: str = "holonomic",
-    when: ca.SX | Schedule | None = None,
-) -> Constraint:
-    """Constraint of order 0, φ(q, t) = 0.
-
-    Args:
-        expression: φ in the robot's symbols and ``parameters``, shape (m,).
-        perturbation: equation of order 0 for its deviation; ``Baumgarte()`` if not given.
-        parameters: symbols in the expression that are not the robot's.
-        name: name in messages and prefix of its gains.
-        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
-    """
-    return _from_expression(
-        0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name, when
-    )
-
-
-def nonholonomic(
-    expression: ca.SX,
-    *,
-    perturbation: Perturbation | None = None,
-    parameters: Parameters = NO_PARAMETERS,
-    name: str = "nonholonomic",
-    when: ca.SX | Schedule | None = None,
-) -> Constraint:
-    """Constraint of order 1, ψ(q, v, t) = 0, linear in v or not.
-
-    Args:
-        expression: ψ in the robot's symbols and ``parameters``, shape (m,).
-        perturbation: equation of order 1 for its deviation; ``FirstOrder()`` if not given.
-        parameters: symbols in the expression that are not the robot's.
-        name: name in messages and prefix of its gains.
-        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
-    """
-    return _from_expression(
-        1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name, when
-    )
-
-
-def second_order(
-    expression: ca.SX,
-    *,
-    perturbation: Perturbation | None = None,
-    parameters: Parameters = NO_PARAMETERS,
-    name: str = "second_order",
-    when: ca.SX | Schedule | None = None,
-) -> Constraint:
-    """Constraint of order 2, χ(q, v, a, t) = 0, in the accelerations ``robot.coordinates.a``.
-
-    If χ is affine in a, it is solved directly. If it is not, as |a|² = A², a
-    :class:`~erugin.controllers.ProgramController` solves it by Newton's method and follows one branch of its roots.
-
-    Args:
-        expression: χ in the robot's symbols, its accelerations and ``parameters``, shape (m,).
-        perturbation: equation of order 2; ``Exact()`` if not given.
-        parameters: symbols in the expression that are not the robot's.
-        name: name in messages and prefix of its gains.
-        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
-    """
-    return _from_expression(2, expression, Exact() if perturbation is None else perturbation, parameters, name, when)

@@ -13,8 +13,8 @@ import numpy as np
 from ..symbolic.errors import ModelError
 from ..symbolic.linear_algebra import Ldl
 from ..symbolic.sampling import sample_values
-from .multipliers import DirectMethod, ForwardDynamics, LeastNormMultipliers, MultiplierMethod
-from .multipliers.method import check_rows
+from .multipliers.forward_dynamics import ForwardDynamics
+from .multipliers.method import DirectMethod, MultiplierMethod, check_rows
 from .multipliers.row_orthogonalization import GramSchmidtRows
 from .program.program import Program
 
@@ -320,36 +320,6 @@ class ActuatedRealization(Realization):
                 "through its current, or not at all"
             )
         return singular
-
-
-class BoundedRealization(Realization):
-    """R = B u with u from a quadratic programme: limits first, then Θ a = β as far as they allow.
-
-    The programme is solved at each tick by :class:`~erugin.controllers.bounded.bounded_inputs.BoundedInputs`; this
-    class builds the motion under any u, the symbol of the robot. λ are the multipliers of least norm of an ideal force
-    that moves the rows as B u does, Θ M̂ Θᵀλ = Θ M̂ B u.
-    """
-
-    name = "bounded"
-    applies_force = False
-
-    def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
-        """Build force and motion under inputs, as expressions in ``program.robot.u`` too."""
-        robot, theta = program.robot, active_rows(program, program.theta)
-        moved = method.forward_dynamics(program, theta, active_rows(program, program.beta))
-        free, reactions = moved.unforced_acceleration
-        moves, pull = moved.mobility(robot.input_matrix @ robot.u)
-        K = decouple_inactive_rows(program, theta @ moved.mobility(theta.T)[0])
-        ones = ca.SX.ones(theta.size1(), 1)
-        return RealizedMotion(
-            multipliers=LeastNormMultipliers().solve(K, theta @ moves).values,
-            force=robot.input_matrix @ robot.u,
-            input=robot.u,
-            acceleration=free + moves,
-            reactions=reactions + pull,
-            pivots=ones,
-            relative_pivots=ones,
-        )
 
 
 class IdealRealization(Realization):

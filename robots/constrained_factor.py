@@ -12,8 +12,6 @@ from typing import Literal, get_args
 
 import casadi as ca
 
-from ..constraints.constraint import Constraint
-from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.linear_algebra import Ldl, SemidefiniteLdl
 from .dynamics import Factor
@@ -85,21 +83,18 @@ def require_redundancy_mode(owner: str, redundant: str) -> None:
         raise ModelError(f"{owner}: redundant must be {words}, got {redundant!r}")
 
 
-def natural_factor(
-    matrix: ca.SX, natural: Sequence[Constraint], coordinates: Coordinates, redundant: Redundant
-) -> NaturalFactor:
+def natural_factor(matrix: ca.SX, sizes: Sequence[int], redundant: Redundant) -> NaturalFactor:
     """Factorize A M⁻¹ Aᵀ, which solves for the reactions μ.
 
     Args:
         matrix: A M⁻¹ Aᵀ, shape (k, k).
-        natural: the natural constraints; the rows of each share a unit.
-        coordinates: of the robot.
+        sizes: number of rows of each natural constraint, which share a unit.
         redundant: ``"refused"`` for independent rows; with ``"least-norm"`` rows may depend on others, and the solution
             μ of least norm is returned.
     """
     each: list[ca.SX] = []
-    for constraint in natural:
-        first, size = len(each), constraint.residual(coordinates).numel()
+    for size in sizes:
+        first = len(each)
         largest = matrix[first, first]
         for j in range(first + 1, first + size):
             largest = ca.fmax(largest, matrix[j, j])
@@ -145,27 +140,19 @@ class ConstrainedFactor:
     natural: NaturalFactor
 
     @classmethod
-    def of(
-        cls,
-        factor: Factor,
-        rows: ca.SX,
-        natural: Sequence[Constraint],
-        coordinates: Coordinates,
-        redundant: Redundant,
-    ) -> ConstrainedFactor:
+    def of(cls, factor: Factor, rows: ca.SX, sizes: Sequence[int], redundant: Redundant) -> ConstrainedFactor:
         """Factorize A M⁻¹ Aᵀ.
 
         Args:
             factor: factorized mass matrix.
             rows: A, shape (rows of A, nv).
-            natural: the constraints that the rows belong to.
-            coordinates: of the robot.
+            sizes: number of rows of each constraint that the rows belong to.
             redundant: treatment of rows that depend on others.
         """
         halves = factor.forward(rows.T)
         weighted = factor.weighted(halves)
         matrix = symmetric_product(halves, weighted)
-        return cls(factor, halves, weighted, natural_factor(matrix, natural, coordinates, redundant))
+        return cls(factor, halves, weighted, natural_factor(matrix, sizes, redundant))
 
     def half_solve(self, forces: ca.SX) -> HalfSolve:
         """Return the forward half for generalized forces, with b = 0.

@@ -13,7 +13,7 @@ from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.parameters import Parameters
 from .dynamics import Dynamics
 from .robot import Robot
-from .signals import Signal
+from .signals.signal import Signal
 
 AXES = "xyz"
 

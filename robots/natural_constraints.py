@@ -1,4 +1,4 @@
-"""Natural constraints A a = b: acceleration form, dependent rows, and augmentation of a singular mass matrix.
+"""Natural rows A: which of them depend on others, and the augmentation of a singular mass matrix by them.
 
 If M is singular in every position, the motion is still determined if and only if [M; A] has full column rank. Adding
 Aᵀ C (A a − b) = 0 to the equations of motion changes neither a nor μ, for any C > 0, and makes the matrix of a regular,
@@ -14,7 +14,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..constraints.constraint import Constraint
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
@@ -114,53 +113,6 @@ def _require_rank(name: str, c: Coordinates, M: Array, A: Array) -> None:
 def _massless(c: Coordinates, direction: Array) -> str:
     share = np.abs(direction)
     return ", ".join(c.v[int(i)].name() for i in np.flatnonzero(share > 0.1 * share.max()))
-
-
-def natural_form(natural: Sequence[Constraint], c: Coordinates, parameters: Parameters) -> tuple[ca.SX, ca.SX]:
-    """Return A, shape (k, nv), and b, shape (k,), of A a = b.
-
-    Args:
-        natural: constraints that the world enforces.
-        c: coordinates of the robot.
-        parameters: of the robot; all other parameters of the constraints are gains, which become numbers.
-
-    Raises:
-        ModelError: for a constraint that is not affine in the accelerations.
-    """
-    forms = [constraint.acceleration_form(c) for constraint in natural]
-    for constraint, form in zip(natural, forms, strict=True):
-        if not form.is_affine:
-            raise ModelError(
-                f"natural constraint {constraint.name!r} must be affine in the accelerations, otherwise its reaction "
-                "has no unique direction; impose it as a program constraint"
-            )
-    theta = ca.vertcat(ca.SX(0, c.nv), *(form.theta for form in forms))
-    beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
-    # Gains of natural constraints are not tuned by a user, so they become numbers; the rest are robot parameters.
-    own = set(parameters.names)
-    gains = [(s, f.parameters.nominal[n]) for f in forms for n, s in f.parameters if n not in own]
-    symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
-    numbers = ca.SX(ca.DM([value for _, value in gains]))
-    return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
-
-
-def require_unconditional(owner: str, natural: Sequence[Constraint]) -> Sequence[Constraint]:
-    """Return the constraints unchanged if none has a condition; contacts are made and broken by impacts instead.
-
-    Args:
-        owner: name of the robot, for the message.
-        natural: constraints that the world enforces.
-
-    Raises:
-        ModelError: if one has a condition.
-    """
-    for constraint in natural:
-        if constraint.when is not None:
-            raise ModelError(
-                f"{owner}: natural constraint {constraint.name!r} has a condition, but only program constraints can be "
-                "switched. Use one robot with it and one without, or contacts, and simulate them in turn"
-            )
-    return natural
 
 
 def dependent_rows(A: NDArray[np.float64], sizes: Sequence[int] | None = None, tolerance: float = 1e-9) -> list[int]:

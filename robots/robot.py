@@ -23,7 +23,7 @@ from .dynamics import Dynamics, Factor, coriolis_matrix
 from .evaluator import Evaluator, SymbolScope
 from .frame import Frame
 from .limits import NO_LIMITS, Limits
-from .natural_constraints import augmentation, natural_form, require_regular_mass_matrix, require_unconditional
+from .natural_constraints import augmentation, require_regular_mass_matrix
 from .tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -95,7 +95,13 @@ class Robot:
         given |= {f"frames[{name!r}]": ca.horzcat(f.rotation, f.position) for name, f in self.frames.items()}
         self.own_symbols.require(given)
         require_redundancy_mode(self.name, self.redundant)
-        for constraint in require_unconditional(self.name, self.natural):
+        for constraint in self.natural:
+            if constraint.when is not None:
+                raise ModelError(
+                    f"{self.name}: natural constraint {constraint.name!r} has a condition, but only program "
+                    "constraints can be switched. Use one robot with it and one without, or contacts, and simulate "
+                    "them in turn"
+                )
             # Parameters must be the robot's own too: a plant offers no other way to vary them.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
 
@@ -156,13 +162,37 @@ class Robot:
 
     @functools.cached_property
     def natural_form(self) -> tuple[ca.SX, ca.SX]:
-        """A, shape (k, nv), and b, shape (k,), of the natural constraints A a = b."""
-        return natural_form(self.natural, self.coordinates, self.parameters)
+        """A, shape (k, nv), and b, shape (k,), of the natural constraints A a = b.
+
+        Raises:
+            ModelError: for a constraint that is not affine in the accelerations.
+        """
+        forms = [constraint.acceleration_form(self.coordinates) for constraint in self.natural]
+        for constraint, form in zip(self.natural, forms, strict=True):
+            if not form.is_affine:
+                raise ModelError(
+                    f"natural constraint {constraint.name!r} must be affine in the accelerations, otherwise its "
+                    "reaction has no unique direction; impose it as a program constraint"
+                )
+        theta = ca.vertcat(ca.SX(0, self.coordinates.nv), *(form.theta for form in forms))
+        beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
+        # Gains of natural constraints are not tuned by a user, so they become numbers; the rest are robot parameters.
+        own = set(self.parameters.names)
+        gains = [(s, f.parameters.nominal[n]) for f in forms for n, s in f.parameters if n not in own]
+        symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
+        numbers = ca.SX(ca.DM([value for _, value in gains]))
+        return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
 
     @functools.cached_property
     def natural_rows(self) -> tuple[str, ...]:
         """Name of each row of A; ``name[0]``, ``name[1]``, … for a constraint of several rows."""
-        return tuple(n for k in self.natural for n in row_names(k.name, k.residual(self.coordinates).numel()))
+        named = zip(self.natural, self.natural_sizes, strict=True)
+        return tuple(name for constraint, size in named for name in row_names(constraint.name, size))
+
+    @functools.cached_property
+    def natural_sizes(self) -> tuple[int, ...]:
+        """Number of rows of each natural constraint."""
+        return tuple(constraint.residual(self.coordinates).numel() for constraint in self.natural)
 
     @functools.cached_property
     def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
@@ -314,7 +344,7 @@ class Robot:
     def constrained_factor(self) -> ConstrainedFactor:
         """Factorized mass matrix with the natural constraints."""
         A, _ = self.natural_form
-        return ConstrainedFactor.of(self.factor, A, self.natural, self.coordinates, self.redundant)
+        return ConstrainedFactor.of(self.factor, A, self.natural_sizes, self.redundant)
 
     @functools.cached_property
     def natural_factor(self) -> NaturalFactor:

@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .codegen import PARAMETER_INPUT, SymbolicFunction, rollout_text
+from .codegen.c_file import PARAMETER_INPUT, rollout_text
+from .codegen.symbolic_function import SymbolicFunction
 from .compiler import vector_width
 from .errors import ModelError, OutOfMemoryError, ShapeError
 from .kernel import SCALAR_WIDTH

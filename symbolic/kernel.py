@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .codegen import SymbolicFunction
+from .codegen.symbolic_function import SymbolicFunction
 from .compiler import vector_width
 from .errors import CompilerWarning, ModelError, ShapeError, caller_stacklevel
 from .machine_code import load_machine_code

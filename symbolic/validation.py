@@ -10,7 +10,7 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import casadi as ca
 import numpy as np
@@ -114,7 +114,7 @@ def format_value(value: object) -> str:
     """
     try:
         text = repr(value)
-    except Exception:
+    except Exception:  # a foreign __repr__ may raise anything, and must not replace the error that the text is for
         text = f"an object of type {type(value).__name__}"
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
@@ -136,6 +136,55 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise NotFiniteInputError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
     return array
+
+
+def vector_argument(
+    name: str,
+    value: ArrayLike,
+    size: int,
+    meaning: str,
+    *,
+    infinite: bool = True,
+    sign: Literal["any", "nonnegative", "positive"] = "any",
+) -> NDArray[np.float64]:
+    """Return a number for all or a vector as a read-only vector without NaN.
+
+    Args:
+        name: name of the argument, for messages.
+        value: a number, or a vector of shape (size,).
+        size: length of the vector.
+        meaning: meaning of the entries, for messages.
+        infinite: False to refuse infinite entries.
+        sign: sign that all entries must have.
+
+    Raises:
+        ModelError: for another shape, a NaN, an infinity or a sign that is not allowed.
+    """
+    expected = f"{name} must be a number or {size} of them, {meaning}, got {value!r}"
+    try:
+        numbers = reals("value", value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(expected) from error
+    if numbers.shape not in ((), (size,)) or np.isnan(numbers).any():
+        raise ModelError(expected)
+    if not infinite and not np.isfinite(numbers).all():
+        raise ModelError(f"{name} must be finite, got {value!r}")
+    if sign == "nonnegative" and (numbers < 0.0).any():
+        raise ModelError(f"{name} must not be negative, got {value!r}")
+    if sign == "positive" and not (numbers > 0.0).all():
+        raise ModelError(f"{name} must be greater than zero, got {value!r}")
+    return read_only_copy(np.broadcast_to(numbers, (size,)))
+
+
+def read_only_copy(array: ArrayLike) -> NDArray[np.float64]:
+    """Return a read-only copy, of the same shape.
+
+    Args:
+        array: numbers, any shape.
+    """
+    copied = np.array(array, dtype=np.float64)
+    copied.setflags(write=False)
+    return copied
 
 
 def dense_values(value: ArrayLike | ca.DM) -> ArrayLike:

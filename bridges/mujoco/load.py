@@ -14,7 +14,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...robots.dynamics import Dynamics
 from ...robots.families.tree_system import tree_system
 from ...robots.formulations import Formulation

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...robots.tree.body import Node
+from ...robots.tree.joints import Node
 from ...symbolic.errors import BridgeError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import not_negative

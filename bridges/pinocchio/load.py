@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints import Baumgarte, Perturbation
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...robots.dynamics import Dynamics
 from ...robots.families.tree_system import tree_system
 from ...robots.formulations import Formulation
@@ -22,7 +23,8 @@ from ...robots.limits import Limits
 from ...robots.mechanisms.mechanism import Closure, mechanism
 from ...robots.robot import Robot
 from ...robots.tree import Floating, Prismatic, Revolute
-from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.body import Body
+from ...robots.tree.joints import WORLD, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.optional_dependencies import import_optional

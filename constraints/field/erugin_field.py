@@ -10,7 +10,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ...symbolic.pickling import Picklable
-from ..curves import Curve
+from ..curves.curve import Curve
 from .erugin_structure import literal_form
 from .field_arguments import declare_parameters, require_curves, require_profile
 from .guidance import CruiseGains, FieldBarrier, Profile, cruise_velocity, detour, obstacle_retraction, shield_velocity

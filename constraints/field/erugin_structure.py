@@ -13,7 +13,7 @@ from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import finite
-from ..curves import Curve
+from ..curves.curve import Curve
 from .field_arguments import require_curves, require_profile
 from .guidance import Profile
 

@@ -9,7 +9,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import positive
-from ..curves import Curve
+from ..curves.curve import Curve
 from .guidance import Profile
 
 DEFAULT_LIMIT, LOWEST_LIMIT = 1.5, 1.2

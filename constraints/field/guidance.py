@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ...symbolic.linear_algebra import Ldl
-from ..curves import Curve
+from ..curves.curve import Curve
 from ..curves.path_geometry import path_tangent
 
 FLOOR = 1e-24

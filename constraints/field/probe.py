@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.kernel import Kernel, WorkspacePool
 from ...symbolic.parameters import Parameters
-from ..curves import Curve
+from ..curves.curve import Curve
 
 
 class VelocityField(Protocol):

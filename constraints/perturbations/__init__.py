@@ -1,8 +1,7 @@
 """Perturbation equations: what deviations are made to obey."""
 
 from ...symbolic.runtime_type_checks import check_exports
-from .certificate import Certificate, LyapunovFunction
-from .perturbation import Deviation
+from .perturbation import Certificate, Deviation, LyapunovFunction
 
 __all__ = [
     "Deviation",

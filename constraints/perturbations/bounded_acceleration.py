@@ -9,9 +9,8 @@ from typing import Self
 import casadi as ca
 
 from ...symbolic.errors import ModelError
-from .certificate import Certificate
 from .lyapunov_check import sampled_lyapunov_function
-from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Flow, Perturbation, lyapunov_matrix
 from .step_gains import SupportsAmplification, fastest_pair, fastest_rate, require_share
 
 

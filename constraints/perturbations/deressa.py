@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import not_negative, positive
-from .certificate import Certificate
-from .perturbation import Deviation, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Perturbation, lyapunov_matrix
 from .step_gains import SupportsAmplification, require_amplification
 
 NEGLIGIBLE = 1e-16

@@ -15,7 +15,6 @@ from ...symbolic.errors import ModelError
 from ...symbolic.linear_algebra import Ldl
 from ...symbolic.parameters import Range
 from ...symbolic.validation import positive
-from .certificate import Certificate
 from .coefficients import (
     MatrixEntries,
     call_user_function,
@@ -25,7 +24,7 @@ from .coefficients import (
     square_matrix,
 )
 from .lyapunov_check import sampled_lyapunov_function, states_in_ball
-from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Flow, Perturbation, lyapunov_matrix
 from .step_gains import SupportsAmplification, fastest_pair, fastest_rate, require_share
 
 

@@ -10,8 +10,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.sampling import SEED
 from ...symbolic.validation import positive
-from .certificate import LyapunovFunction
-from .perturbation import Flow
+from .perturbation import Flow, LyapunovFunction
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
 from ...symbolic.validation import constant_values
-from .certificate import Certificate
 from .coefficients import call_user_function
 from .lyapunov_check import sampled_lyapunov_function
-from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Flow, Perturbation, lyapunov_matrix
 
 Expression: TypeAlias = Callable[[ca.SX, ca.SX, Mapping[str, ca.SX]], ca.SX]
 """y and ẏ, shape (m,) (ẏ of shape (0,) for order 1), and the gains by name → an expression."""

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import finite
-from .certificate import Certificate
 from .lyapunov_check import sampled_lyapunov_function
-from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Flow, Perturbation, lyapunov_matrix
 from .step_gains import SupportsAmplification, fastest_scale
 
 

@@ -9,9 +9,8 @@ import casadi as ca
 
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import finite, not_negative
-from .certificate import Certificate
 from .lyapunov_check import sampled_lyapunov_function
-from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .perturbation import Certificate, Deviation, Flow, Perturbation, lyapunov_matrix
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import casadi as ca
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
-from ..constraint import Constraint, holonomic
+from ..constraint import Constraint
 from ..perturbations.perturbation import Perturbation
+from .expression import holonomic
 from .operands import Column, Quantity, column, quantity, smooth_norm
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import casadi as ca
 
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
-from ..constraint import Constraint, nonholonomic
+from ..constraint import Constraint
 from ..perturbations.perturbation import Perturbation
+from .expression import nonholonomic
 from .operands import Quantity, column, quantity
 
 

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import reals
-from ..constraint import Constraint, holonomic
+from ..constraint import Constraint
 from ..perturbations.perturbation import Perturbation
+from .expression import holonomic
 
 
 def orientation(

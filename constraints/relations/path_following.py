@@ -8,7 +8,7 @@ from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 from ..constraint import Constraint, Schedule
-from ..curves import Curve
+from ..curves.curve import Curve
 from ..curves.path_geometry import path_tangent
 from ..field.erugin_field import EruginField
 from ..perturbations.baumgarte import Baumgarte

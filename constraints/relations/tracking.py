@@ -7,8 +7,9 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import finite
-from ..constraint import Constraint, holonomic
+from ..constraint import Constraint
 from ..perturbations.perturbation import Perturbation
+from .expression import holonomic
 from .operands import Column, Quantity, column
 
 

@@ -8,7 +8,7 @@ import casadi as ca
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
-from ..curves import Curve
+from ..curves.curve import Curve
 
 
 def require_solid(owner: str, curve: Curve) -> Curve:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
-from ..curves import Curve
+from ..curves.curve import Curve
 from ..field.probe import FieldProbe, VelocityField
 
 Array = NDArray[np.float64]

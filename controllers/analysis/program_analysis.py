@@ -20,13 +20,13 @@ from ...constraints.solvability import (
     null_spaces,
     solvability,
 )
-from ...constraints.solvers import SolveOutcome, UdwadiaPhohomsiri
-from ...constraints.solvers.constrained_solver import INACCURATE
+from ...constraints.solvers.constrained_solver import INACCURATE, SolveOutcome
+from ...constraints.solvers.motion_solvers import UdwadiaPhohomsiri
 from ...robots.manifold.branch_acceleration import BranchModels
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import positive, vector
-from ..multipliers import LeastNormMultipliers
+from ..multipliers.least_norm import LeastNormMultipliers
 from ..program.program import Program
 from ..program.program_controller import ProgramController
 from ..program.solution import equivalent_reactions

@@ -16,7 +16,7 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.sampling import sample_values
 from ...symbolic.validation import positive
-from ..bounded import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
+from ..bounded.quadratic_program import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
 from ..controller import Controller, Observation
 from ..status import Status
 from ..wrappers.wrapper import Wrapper

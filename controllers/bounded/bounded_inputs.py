@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from ...constraints.solvability import REMAINDER, row_remainders
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
-from ...symbolic.validation import finite_time
-from ..multipliers import MultiplierMethod
-from ..multipliers.method import ACCURATE
+from ...symbolic.validation import finite_time, read_only_copy
+from ..multipliers.method import ACCURATE, MultiplierMethod
 from ..program.program import Program
 from ..status import Status
 from .control_limits import ControlLimits
-from .lexicographic import LexicographicSolution, LexicographicSolver, priority_groups
-from .problem import BoundedProblem, BoundedProblemData
+from .lexicographic import BoundedProblemData, LexicographicSolution, LexicographicSolver, priority_groups
+from .problem import BoundedProblem
 from .quadratic_program import ConicSolver, QpSolver
 from .static_holding import RestEquilibria, StaticHolding
 
@@ -212,9 +211,9 @@ class BoundedInputs:
         self._solver = solver or ConicSolver()
         self._problem = BoundedProblem(program, method, self.limits)
         self._levels = LexicographicSolver(self._solver, priority_groups(program, priorities), self._problem.hard)
-        self._none_missed = _frozen(np.zeros(len(program.rows)))
-        self._none_beyond = _frozen(np.zeros(len(self._problem.rows)))
-        self._none_short = _frozen(np.zeros(robot.u.numel() + 1))
+        self._none_missed = read_only_copy(np.zeros(len(program.rows)))
+        self._none_beyond = read_only_copy(np.zeros(len(self._problem.rows)))
+        self._none_short = read_only_copy(np.zeros(robot.u.numel() + 1))
         self._rates = np.isfinite(self.limits.rate).any()
 
     def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
@@ -285,7 +284,7 @@ class BoundedInputs:
             high = np.minimum(high, before.outcome.input + change)
         u, fit = self._problem.quick(t, q, v, p, low, high)
         if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
-            return BoundedOutcome(_frozen(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
+            return BoundedOutcome(read_only_copy(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
         tick = self._problem.whole(t, q, v, p, low, high)
         if not math.isfinite(tick.total[0]):
             raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
@@ -302,7 +301,7 @@ class BoundedInputs:
             found = replace(found, reached=True)
         fine = reached and not failed and not (found.relaxed and beyond.any()) and fit[3] <= 0.0
         status = Status.OK if fine else Status.LIMITED
-        return BoundedOutcome(_frozen(u), status, missed, beyond, _frozen(tick.short), failed, found)
+        return BoundedOutcome(read_only_copy(u), status, missed, beyond, read_only_copy(tick.short), failed, found)
 
     def _held(self, t: float, tick: BoundedProblemData, before: BoundedSample | None, failed: str) -> BoundedOutcome:
         what = f"{failed} ({self._word})"
@@ -313,7 +312,7 @@ class BoundedInputs:
             )
         u = np.clip(before.outcome.input, tick.low, tick.high)
         missed, beyond = self._missed(tick, u), self._beyond(tick, u)
-        return BoundedOutcome(_frozen(u), Status.HELD, missed, beyond, _frozen(tick.short), what)
+        return BoundedOutcome(read_only_copy(u), Status.HELD, missed, beyond, read_only_copy(tick.short), what)
 
     @property
     def _word(self) -> str:
@@ -328,7 +327,7 @@ class BoundedInputs:
         # The remainder of a row beside others must be satisfied to a share of itself, or the motion differs.
         beside, left = row_remainders(tick.gain, rest)
         near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
-        return _frozen(np.where(large | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
+        return read_only_copy(np.where(large | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
 
     def _beyond(self, tick: BoundedProblemData, u: Array) -> Array:
         """Return the excess of the limit rows, in their units; 0 for rounding."""
@@ -336,14 +335,8 @@ class BoundedInputs:
         value = tick.rows @ x
         over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale
         size = (np.abs(tick.rows) @ np.abs(x)) / tick.row_scale
-        return _frozen(np.where(over > MISSED * size + ROUNDING, over, 0.0))
+        return read_only_copy(np.where(over > MISSED * size + ROUNDING, over, 0.0))
 
 
 def _samples(memory: object) -> BoundedMemory:
     return memory if isinstance(memory, BoundedMemory) else BoundedMemory()
-
-
-def _frozen(array: Array) -> Array:
-    copied = array.copy()
-    copied.setflags(write=False)
-    return copied

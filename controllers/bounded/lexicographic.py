@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError, unknown_name
 from ..program.program import Program
 from .optimal_face import OptimalFace
-from .problem import BoundedProblemData
 from .quadratic_program import ACCURACY, QpSolution, QpSolver, QuadraticProgram, optimality_residual
 
 RowIndices = NDArray[np.intp]
@@ -75,6 +74,46 @@ ROUGH = 1e-6
 """Residual of the conditions of optimality that such a step may have, as a share of their terms."""
 GIVEN_UP = 1e-9
 """A limit row counts as given up if it is exceeded by more than this, in its unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedProblemData:
+    """A problem at one state, in inputs x with u = scale · x.
+
+    Attributes:
+        input: input of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
+        fit: greatest excess of that input over its bounds and over the limit rows, greatest residual of the program,
+            the last two as a share of their terms; and the greatest of ``short``; shape (4,).
+        low: least input that torque, rate and power limits allow, shape (nu,).
+        high: greatest input that they allow, shape (nu,).
+        scale: scale of the inputs, shape (nu,).
+        effort: matrix of the effort ½ xᵀHx, with a diagonal of ones, shape (nu, nu).
+        rows: limit rows, shape (l, nu).
+        least: lower bounds of the limit rows, shape (l,).
+        most: upper bounds of the limit rows, shape (l,).
+        row_scale: one over the unit of each limit row, shape (l,).
+        gain: program rows, shape (m, nu).
+        right: right side of the program rows, shape (m,).
+        gain_scale: one over the unit of each program row, shape (m,).
+        short: excess of power that rate and bounds cause, of each input, then of their sum [W], shape (nu + 1,).
+        total: sum of effort, rows, gain and right: not finite if one of their numbers is not, shape (1,).
+    """
+
+    input: Array
+    fit: Array
+    low: Array
+    high: Array
+    scale: Array
+    effort: Array
+    rows: Array
+    least: Array
+    most: Array
+    row_scale: Array
+    gain: Array
+    right: Array
+    gain_scale: Array
+    short: Array
+    total: Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -14,11 +13,20 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.sampling import sample_values
-from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
 from ..multipliers.forward_dynamics import SINGULAR
+from ..multipliers.least_norm import LeastNormMultipliers
+from ..multipliers.method import DirectMethod, MultiplierMethod
 from ..program.program import Program
-from ..realization import ActuatedRealization, RealizedMotion, active_rows
+from ..realization import (
+    DEPENDENT,
+    ActuatedRealization,
+    Realization,
+    RealizedMotion,
+    active_rows,
+    decouple_inactive_rows,
+)
 from .control_limits import ControlLimits
+from .lexicographic import BoundedProblemData
 
 INF = ca.SX(np.inf)
 
@@ -176,48 +184,35 @@ Array = NDArray[np.float64]
 RELATIVE_FLOOR = 1e-12
 """Addition to the unit diagonal of the scaled effort matrix, which makes it definite even for equivalent inputs."""
 
-DEPENDENT = 1e-11
-"""Share of its terms below which a number counts as rounding."""
 
+class BoundedRealization(Realization):
+    """R = B u with u from a quadratic programme: limits first, then Θ a = β as far as they allow.
 
-@dataclass(frozen=True, eq=False)
-class BoundedProblemData:
-    """A problem at one state, in inputs x with u = scale · x.
-
-    Attributes:
-        input: input of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
-        fit: greatest excess of that input over its bounds and over the limit rows, greatest residual of the program,
-            the last two as a share of their terms; and the greatest of ``short``; shape (4,).
-        low: least input that torque, rate and power limits allow, shape (nu,).
-        high: greatest input that they allow, shape (nu,).
-        scale: scale of the inputs, shape (nu,).
-        effort: matrix of the effort ½ xᵀHx, with a diagonal of ones, shape (nu, nu).
-        rows: limit rows, shape (l, nu).
-        least: lower bounds of the limit rows, shape (l,).
-        most: upper bounds of the limit rows, shape (l,).
-        row_scale: one over the unit of each limit row, shape (l,).
-        gain: program rows, shape (m, nu).
-        right: right side of the program rows, shape (m,).
-        gain_scale: one over the unit of each program row, shape (m,).
-        short: excess of power that rate and bounds cause, of each input, then of their sum [W], shape (nu + 1,).
-        total: sum of effort, rows, gain and right: not finite if one of their numbers is not, shape (1,).
+    The programme is solved at each tick by :class:`~erugin.controllers.bounded.bounded_inputs.BoundedInputs`; this
+    class builds the motion under any u, the symbol of the robot. λ are the multipliers of least norm of an ideal force
+    that moves the rows as B u does, Θ M̂ Θᵀλ = Θ M̂ B u.
     """
 
-    input: Array
-    fit: Array
-    low: Array
-    high: Array
-    scale: Array
-    effort: Array
-    rows: Array
-    least: Array
-    most: Array
-    row_scale: Array
-    gain: Array
-    right: Array
-    gain_scale: Array
-    short: Array
-    total: Array
+    name = "bounded"
+    applies_force = False
+
+    def build(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
+        """Build force and motion under inputs, as expressions in ``program.robot.u`` too."""
+        robot, theta = program.robot, active_rows(program, program.theta)
+        moved = method.forward_dynamics(program, theta, active_rows(program, program.beta))
+        free, reactions = moved.unforced_acceleration
+        moves, pull = moved.mobility(robot.input_matrix @ robot.u)
+        K = decouple_inactive_rows(program, theta @ moved.mobility(theta.T)[0])
+        ones = ca.SX.ones(theta.size1(), 1)
+        return RealizedMotion(
+            multipliers=LeastNormMultipliers().solve(K, theta @ moves).values,
+            force=robot.input_matrix @ robot.u,
+            input=robot.u,
+            acceleration=free + moves,
+            reactions=reactions + pull,
+            pivots=ones,
+            relative_pivots=ones,
+        )
 
 
 class BoundedProblem:

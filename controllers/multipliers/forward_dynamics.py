@@ -146,7 +146,7 @@ class ExplicitDynamics(ForwardDynamics):
         """
         self._factor, (self._A, b) = factor, robot.natural_form
         self._reach = factor.solve(self._A.T)
-        self._natural = natural_factor(self._A @ self._reach, robot.natural, robot.coordinates, robot.redundant)
+        self._natural = natural_factor(self._A @ self._reach, robot.natural_sizes, robot.redundant)
         self._unforced = self._held(free, b)
 
     @property
@@ -201,7 +201,7 @@ def half_solved_dynamics(robot: Robot, factor: Factor, free: ca.SX) -> HalfSolve
         free: L⁻¹ F of all forces that act without control, shape (nv,).
     """
     A, b = robot.natural_form
-    constrained = ConstrainedFactor.of(factor, A, robot.natural, robot.coordinates, robot.redundant)
+    constrained = ConstrainedFactor.of(factor, A, robot.natural_sizes, robot.redundant)
     return HalfSolvedDynamics(constrained, constrained.solve_constrained(nan_where_singular(factor, free), b))
 
 

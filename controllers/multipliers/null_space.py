@@ -78,8 +78,8 @@ class NullSpaceMultipliers(DirectMethod):
 def _whole(robot: Robot, left: ca.SX, rows: ca.SX) -> ca.SX:
     """Return 1, or NaN where natural rows depend on each other: rounding in one would constrain a degree of freedom."""
     lengths, whole, first = ca.sum2(rows**2), ca.SX(1), 0
-    for constraint in robot.natural:
-        block = range(first, first + constraint.residual(robot.coordinates).numel())
+    for size in robot.natural_sizes:
+        block = range(first, first + size)
         longest = functools.reduce(ca.fmax, [lengths[i] for i in block])
         for i in block:
             whole = ca.if_else(left[i] > FULL**2 * longest, whole, float("nan"))

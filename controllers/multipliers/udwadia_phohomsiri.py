@@ -91,9 +91,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
 def _scales(program: Program, rows: ca.SX) -> ca.SX:
     """Return the square of the longest row of each row's constraint, natural ones first, shape (k + m,)."""
     lengths = ca.sum2(rows**2)
-    robot = program.robot
-    sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]
-    ends = list(itertools.accumulate(sizes, initial=0))
+    ends = list(itertools.accumulate(program.robot.natural_sizes, initial=0))
     blocks = [range(first, last) for first, last in itertools.pairwise(ends) for _ in range(first, last)]
     blocks += [range(ends[-1] + block.start, ends[-1] + block.stop) for block in program.blocks]
     scales: list[ca.SX] = []

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...constraints import Energies
 from ...constraints.constraint import Constraint
-from ...constraints.perturbations import Deviation
+from ...constraints.perturbations.energies import Energies
+from ...constraints.perturbations.perturbation import Deviation
 from ...symbolic.errors import ModelError
 from ...symbolic.linear_algebra import Ldl
 from ..multipliers.canonical import CanonicalMotion, regular_canonical_form

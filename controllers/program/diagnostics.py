@@ -21,8 +21,7 @@ from ...symbolic.errors import (
     SingularProgramError,
 )
 from ...symbolic.linear_algebra import PIVOT_TOLERANCE
-from ..multipliers import MultiplierMethod
-from ..multipliers.method import ACCURATE, ROUNDING
+from ..multipliers.method import ACCURATE, ROUNDING, MultiplierMethod
 from ..status import Status, describe_contradictions, describe_dependent_row, describe_missed_rows, tick_status
 from .program import Program
 from .solution import ProgramData

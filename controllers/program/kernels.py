@@ -116,4 +116,4 @@ def _natural_factor(robot: Robot) -> NaturalFactor:
         return robot.natural_factor
     except ModelError:
         A, _ = robot.natural_form
-        return natural_factor(A @ A.T, robot.natural, robot.coordinates, robot.redundant)
+        return natural_factor(A @ A.T, robot.natural_sizes, robot.redundant)

@@ -10,14 +10,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints import Perturbation
-from ...constraints.constraint import holonomic, nonholonomic
+from ...constraints.perturbations.perturbation import Perturbation
+from ...constraints.relations.expression import holonomic, nonholonomic
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import vector
 from ..controller import Controller, Observation
-from ..multipliers import default_method
+from ..multipliers.method_selection import default_method
 from ..realization import IdealRealization
 from ..status import Status
 from ..traits import Trait

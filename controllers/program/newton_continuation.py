@@ -76,7 +76,7 @@ class NewtonRoot:
 Evaluate = Callable[[Array], NewtonValues]
 
 
-def damped_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS) -> NewtonRoot:
+def damped_newton(evaluate: Evaluate, start: Array) -> NewtonRoot:
     """Find some root from a start that may be far away, halving each step until |F| decreases sufficiently.
 
     If the Newton direction does not reduce |F|, the direction of the fixed-point step, x + F, is used.
@@ -84,10 +84,9 @@ def damped_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS
     Args:
         evaluate: function x → F, its slope, and the metric.
         start: initial x, shape (n,).
-        iterations: largest number of steps.
     """
     x, values = start, evaluate(start)
-    for count in range(iterations):
+    for count in range(ITERATIONS):
         length = values.length
         if not np.isfinite(length) or values.relative <= EXACT:
             return NewtonRoot(x, bool(np.isfinite(length)), values.relative, count)
@@ -105,10 +104,10 @@ def damped_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS
         else:
             return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, count)
         x, values = place, tried
-    return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, iterations)
+    return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, ITERATIONS)
 
 
-def contracting_newton(evaluate: Evaluate, start: Array, iterations: int = ITERATIONS) -> NewtonRoot:
+def contracting_newton(evaluate: Evaluate, start: Array) -> NewtonRoot:
     """Find the root next to the start, if any, by full steps, each of which must reduce |F| to a quarter or less.
 
     This is the step control of continuation methods, [Deuflhard2011]_ chapter 5: the start lies in the region in which
@@ -117,10 +116,9 @@ def contracting_newton(evaluate: Evaluate, start: Array, iterations: int = ITERA
     Args:
         evaluate: function x → F, its slope, and the metric.
         start: initial x, shape (n,).
-        iterations: largest number of steps.
     """
     x, values = start, evaluate(start)
-    for count in range(iterations):
+    for count in range(ITERATIONS):
         length = values.length
         if not np.isfinite(length) or values.relative <= EXACT:
             return NewtonRoot(x, bool(np.isfinite(length)), values.relative, count)
@@ -129,7 +127,7 @@ def contracting_newton(evaluate: Evaluate, start: Array, iterations: int = ITERA
         if not tried.length <= CONTRACTION * length:
             return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, count)
         x, values = place, tried
-    return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, iterations)
+    return NewtonRoot(x, values.relative <= ACCEPTED, values.relative, ITERATIONS)
 
 
 def newton_homotopy(

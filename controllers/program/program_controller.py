@@ -15,12 +15,15 @@ from ...constraints.constraint import Constraint
 from ...robots.manifold.branch_acceleration import BranchModels
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.validation import all_finite, positive, vector
-from ..bounded import QpSolver, StaticHolding
 from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
 from ..bounded.control_limits import ControlLimits
+from ..bounded.problem import BoundedRealization
+from ..bounded.quadratic_program import QpSolver
+from ..bounded.static_holding import StaticHolding
 from ..controller import Controller, Law, Observation
-from ..multipliers import MultiplierMethod, default_method
-from ..realization import ActuatedRealization, BoundedRealization, IdealRealization, Realization
+from ..multipliers.method import MultiplierMethod
+from ..multipliers.method_selection import default_method
+from ..realization import ActuatedRealization, IdealRealization, Realization
 from ..status import Status
 from ..traits import Trait
 from .diagnostics import ERRORS, NEARLY_DEPENDENT, ProgramDiagnostics

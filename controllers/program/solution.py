@@ -137,8 +137,6 @@ class ProgramMatrices:
             program: the program that the matrices belong to.
         """
         self._program = program
-        coordinates = program.robot.coordinates
-        self._natural_sizes = tuple(k.residual(coordinates).numel() for k in program.robot.natural)
         self._sizes = tuple(len(list(group)) for _, group in itertools.groupby(b.start for b in program.blocks))
 
     @functools.cached_property
@@ -185,7 +183,7 @@ class ProgramMatrices:
             rows=theta,
             right=beta,
             deviation=deviation[:, 0],
-            natural_sizes=self._natural_sizes,
+            natural_sizes=self._program.robot.natural_sizes,
             sizes=self._sizes,
         )
 

@@ -9,8 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints import Perturbation
-from ...constraints.perturbations.perturbation import Flow
+from ...constraints.perturbations.perturbation import Flow, Perturbation
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import finite, not_negative, vector

@@ -11,9 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints import Perturbation
 from ...constraints.constraint import Constraint
-from ...constraints.perturbations.perturbation import Flow
+from ...constraints.perturbations.perturbation import Flow, Perturbation
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, NotFiniteError, unknown_name
 from ...symbolic.parameters import Parameters, Range

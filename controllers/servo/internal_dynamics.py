@@ -13,7 +13,6 @@ from ...symbolic.errors import ModelError, NotFiniteError, caller_stacklevel
 from ...symbolic.sampling import sample_parameters
 from ...symbolic.validation import positive
 from .program_manifold import ProgramManifold
-from .relative_degree import RelativeDegree
 
 Array = NDArray[np.float64]
 
@@ -278,26 +277,26 @@ def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stabil
 
 
 def check_internal_dynamics_at_rest(
-    motion: ProgramManifold, degree: RelativeDegree, allowed: bool
+    motion: ProgramManifold, dimension: int | None, allowed: bool
 ) -> InternalDynamics | None:
     """Check the internal dynamics at rest near the state of a law; return None if no rest is found there.
 
     Args:
         motion: the closed loop.
-        degree: relative degree of its program.
+        dimension: dimension of the internal dynamics; None if it is not known.
         allowed: True to accept internal dynamics that are unstable or cannot be checked.
 
     Raises:
         ModelError: if they are unstable and that is not allowed.
     """
-    if degree.is_flat:
+    if dimension == 0:
         return InternalDynamics.none(motion)
     name, p = motion.robot.name, sample_parameters(motion.parameters, np.random.default_rng(0))
     x = motion.rest(0.0, np.concatenate([motion.q, np.zeros(motion.v.size)]), p)
     found = None if x is None else internal_dynamics_at_rest(motion, 0.0, x, p)
     if found is None and not allowed:
         warnings.warn(
-            f"the program of {name} has internal dynamics of dimension {degree.internal_dimension}, whose stability "
+            f"the program of {name} has internal dynamics of dimension {dimension}, whose stability "
             "could not be checked because no state of rest was found on it at t = 0: check "
             "internal_dynamics(controller, q, v, duration=…), then pass allow_unstable_internal=True",
             InternalDynamicsWarning,

@@ -204,7 +204,8 @@ class ServoController(Controller):
         numbers = ca.SX(ca.DM(extra.values()))
         output, errors = (ca.substitute(e, extra.symbols, numbers) for e in (plain.output, plain.errors))
         self.motion = ProgramManifold(self.robot, own, (places.q, places.v), output, errors, natural_rows(places))
-        self.internal = check_internal_dynamics_at_rest(self.motion, self.relative_degree, allow_unstable_internal)
+        dimension = self.relative_degree.internal_dimension
+        self.internal = check_internal_dynamics_at_rest(self.motion, dimension, allow_unstable_internal)
         self.reset()
 
     @classmethod

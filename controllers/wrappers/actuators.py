@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import read_only_copy, vector_argument
 from ..controller import Controller
 from ..sample_clock import elapsed
 from .signal_wrapper import ActuatorWrapper
-from .vector_arguments import finite_vector, nonnegative_vector, positive_vector, read_only_copy, vector_argument
 
 Array = NDArray[np.float64]
 
@@ -53,9 +53,11 @@ class MotorLag(ActuatorWrapper[MotorLagMemory]):
             ModelError: for a wrong shape, or a time constant that is not positive and finite.
         """
         super().__init__(controller)
-        finite_vector("time_constant", time_constant, self.size, "one for each output")
-        self.time_constant = positive_vector("time_constant", time_constant, self.size, "one for each output")
-        self.initial = finite_vector("initial", initial, self.size, "one for each output")
+        what = "one for each output"
+        self.time_constant = vector_argument(
+            "time_constant", time_constant, self.size, what, infinite=False, sign="positive"
+        )
+        self.initial = vector_argument("initial", initial, self.size, what, infinite=False)
         self.reset()
 
     def record_command(self, memory: MotorLagMemory | None, t: float, before: Array, after: Array) -> MotorLagMemory:
@@ -112,8 +114,8 @@ class RateLimit(ActuatorWrapper[RateLimitMemory]):
             ModelError: for a wrong shape, or a rate that is not positive.
         """
         super().__init__(controller)
-        self.rate = positive_vector("rate", rate, self.size, "one for each output")
-        self.initial = finite_vector("initial", initial, self.size, "one for each output")
+        self.rate = vector_argument("rate", rate, self.size, "one for each output", sign="positive")
+        self.initial = vector_argument("initial", initial, self.size, "one for each output", infinite=False)
         self.reset()
 
     def record_command(self, memory: RateLimitMemory | None, t: float, before: Array, after: Array) -> RateLimitMemory:
@@ -175,7 +177,9 @@ class Saturation(ActuatorWrapper[None]):
                 raise ModelError(f"Saturation requires limits=: {why}")
             limits = self.robot.limits.effort
         if lower is None:
-            self.upper = nonnegative_vector("limits", np.inf if limits is None else limits, self.size, what)
+            self.upper = vector_argument(
+                "limits", np.inf if limits is None else limits, self.size, what, sign="nonnegative"
+            )
             self.lower = -self.upper
         else:
             self.upper = vector_argument("limits", np.inf if limits is None else limits, self.size, what)

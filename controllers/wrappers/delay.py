@@ -10,10 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.validation import not_negative
+from ...symbolic.validation import not_negative, read_only_copy, vector_argument
 from ..controller import Controller
 from .signal_wrapper import SignalWrapper
-from .vector_arguments import finite_vector, read_only_copy
 
 Array = NDArray[np.float64]
 
@@ -130,7 +129,7 @@ class Delay(SignalWrapper[DelayMemory]):
         super().__init__(controller)
         self.time = not_negative("time", time)
         self.measurement = not_negative("measurement", measurement)
-        self.initial = finite_vector("initial", initial, self.size, "one for each output")
+        self.initial = vector_argument("initial", initial, self.size, "one for each output", infinite=False)
         self.reset()
 
     def record_sample(self, memory: DelayMemory | None, t: float, q: Array, v: Array) -> DelayMemory:

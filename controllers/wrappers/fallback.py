@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError, NotFiniteInputError
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import whole
+from ...symbolic.validation import read_only_copy, whole
 from ..controller import Controller, Observation
 from ..status import Status
-from .vector_arguments import read_only_copy
 from .wrapper import Values, Wrapper, is_usage_error, terminal_error, tick_error
 
 Array = NDArray[np.float64]
@@ -161,7 +160,7 @@ class Fallback(Wrapper[FallbackMemory]):
             EruginError: if there is no substitute.
         """
         memory = self.recall() or EMPTY_MEMORY
-        inner_p = self._split(p)[0]
+        inner_p = self.inner_parameters(p)
         error = memory.error
         if error is None:
             try:
@@ -184,7 +183,7 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         memory = self.recall() or EMPTY_MEMORY
-        inner_p = self._split(p)[0]
+        inner_p = self.inner_parameters(p)
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
         error = memory.error
         if error is None:
@@ -206,28 +205,13 @@ class Fallback(Wrapper[FallbackMemory]):
         reason = f"{action}: {error}"
         return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (reason, message))))
 
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return the deviation of the law inside, at the true state, whichever law acts.
+    def inner_parameters(self, p: Values) -> Values:
+        """Return the parameters of the law inside.
 
         Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            a: accelerations, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().deviation(t, q, v, a, self._split(p)[0])
-
-    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
-        """Return status and message of the law inside.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return super().diagnose(t, q, v, self._split(p)[0])
+        return self._split(p)[0]
 
     def _split(self, p: Values) -> tuple[Values, Values]:
         """Split the parameters into those of the law inside, which come first, and those of the other law."""

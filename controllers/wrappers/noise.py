@@ -11,14 +11,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...robots.signals import BandNoise, Signal, SignalExpressions
+from ...robots.signals.band_noise import BandNoise
+from ...robots.signals.signal import Signal, SignalExpressions
 from ...symbolic.errors import ModelError, require_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
+from ...symbolic.validation import read_only_copy, vector_argument
 from ..controller import Controller, Law, Observation
 from ..status import Status
 from .signal_wrapper import SignalWrapper
-from .vector_arguments import finite_vector, nonnegative_vector, read_only_copy
 from .wrapper import Values, Wrapper
 
 Array = NDArray[np.float64]
@@ -160,17 +161,13 @@ class MeasurementNoise(Wrapper[None]):
         self.recall()
         return self.inner.observe(*self.measured_arguments(t, q, v, p))
 
-    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """Return the deviation of the law inside, at the true state.
+    def inner_parameters(self, p: Values) -> Values:
+        """Return the parameters of the law inside.
 
         Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            a: accelerations, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().deviation(t, q, v, a, self._split(p)[0])
+        return self._split(p)[0]
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside, at the measured state.
@@ -181,7 +178,8 @@ class MeasurementNoise(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().diagnose(*self.measured_arguments(t, q, v, p))
+        self.recall()
+        return self.inner.diagnose(*self.measured_arguments(t, q, v, p))
 
     def measured_arguments(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None
@@ -283,8 +281,8 @@ class Noise(SignalWrapper[NoiseSample]):
         c = self.robot.coordinates
         spreads: list[Array] = []
         for name, value, size in (("q", q, c.nq), ("v", v, c.nv), ("u", u, self.size)):
-            finite_vector(name, value, size, "a standard deviation each")
-            spreads.append(nonnegative_vector(name, value, size, "a standard deviation each"))
+            what = "a standard deviation each"
+            spreads.append(vector_argument(name, value, size, what, infinite=False, sign="nonnegative"))
         self.q, self.v, self.u = spreads
         self.seed = require_seed(seed)
         self.reset()

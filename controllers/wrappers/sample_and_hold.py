@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import EruginError
-from ...symbolic.validation import finite_time, positive
+from ...symbolic.validation import finite_time, positive, read_only_copy
 from ..controller import Controller, Observation
 from ..sample_clock import SampleClock
-from .vector_arguments import read_only_copy
 from .wrapper import Values, Wrapper, is_usage_error, tick_error
 
 Array = NDArray[np.float64]

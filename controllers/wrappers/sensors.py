@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import ModelError
-from ...symbolic.validation import finite, positive
+from ...symbolic.validation import finite, positive, read_only_copy, vector_argument
 from ..controller import Controller
 from ..sample_clock import elapsed
 from .noise import generator, require_seed
 from .signal_wrapper import SensorWrapper
-from .vector_arguments import finite_vector, nonnegative_vector, read_only_copy
 
 Array = NDArray[np.float64]
 
@@ -127,8 +126,9 @@ class Encoders(SensorWrapper[EncoderReading]):
         """
         super().__init__(controller)
         c = self.robot.coordinates
-        finite_vector("resolution", resolution, c.nq, "one for each coordinate")
-        self.resolution = nonnegative_vector("resolution", resolution, c.nq, "one for each coordinate")
+        self.resolution = vector_argument(
+            "resolution", resolution, c.nq, "one for each coordinate", infinite=False, sign="nonnegative"
+        )
         if velocity not in get_args(VelocityEstimate):
             words = ", ".join(map(repr, get_args(VelocityEstimate)))
             raise ModelError(f"velocity must be one of {words}, got {velocity!r}")

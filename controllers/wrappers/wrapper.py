@@ -23,7 +23,6 @@ from ...symbolic.validation import finite_time, vector
 from ..controller import Controller, Observation
 from ..status import Status, describe_dependent_row, tick_status
 from ..traits import Trait
-from .vector_arguments import vector_argument
 
 Values = Mapping[str, float] | ArrayLike | None
 TERMINAL_ERRORS: tuple[type[EruginError], ...] = (SingularProgramError, ContradictoryProgramError, NotFiniteError)
@@ -164,7 +163,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.deviation(t, q, v, a, p)
+        return self.inner.deviation(t, q, v, a, self.inner_parameters(p))
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside.
@@ -176,7 +175,15 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.diagnose(t, q, v, p)
+        return self.inner.diagnose(t, q, v, self.inner_parameters(p))
+
+    def inner_parameters(self, p: Values) -> Values:
+        """Return the parameters of the law inside: all, unless the wrapper adds its own.
+
+        Args:
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return p
 
     def reset(self) -> None:
         """Reset the memory of the wrapper and of the law inside."""
@@ -237,15 +244,3 @@ class Wrapper(Controller, Generic[MemoryT]):
     def size(self) -> int:
         """Number of outputs."""
         return self.robot.coordinates.nv if self.applies_force else self.robot.u.numel()
-
-    def per_output(self, name: str, value: ArrayLike) -> Array:
-        """Return one number for each output, from a number for all or a vector, read-only.
-
-        Args:
-            name: name of the argument, for messages.
-            value: a number, or a vector of shape (n,).
-
-        Raises:
-            ModelError: for another shape, or a NaN.
-        """
-        return vector_argument(name, value, self.size, "one for each output")

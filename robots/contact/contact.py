@@ -11,8 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...constraints import Baumgarte, Perturbation
-from ...constraints.constraint import holonomic
+from ...constraints.perturbations.baumgarte import Baumgarte
+from ...constraints.perturbations.perturbation import Perturbation
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import all_finite, point_coordinates, reals
@@ -189,8 +190,7 @@ def contact_rows(robot: Robot, contact: Contact) -> slice:
         ModelError: if the contact is not active, or some of its rows were removed.
     """
     first = 0
-    for constraint in robot.natural:
-        size = constraint.residual(robot.coordinates).numel()
+    for constraint, size in zip(robot.natural, robot.natural_sizes, strict=True):
         if constraint.name == contact.name:
             if size != len(contact.normal):
                 raise ModelError(

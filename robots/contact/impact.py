@@ -260,8 +260,7 @@ def _constraint_rows(robot: Robot) -> dict[str, slice]:
     """Return the rows of each natural constraint; a repeated name gets a number."""
     slices: dict[str, slice] = {}
     first = 0
-    for constraint in robot.natural:
-        size = constraint.residual(robot.coordinates).numel()
+    for constraint, size in zip(robot.natural, robot.natural_sizes, strict=True):
         count = sum(other.name == constraint.name for other in robot.natural[: len(slices)])
         slices[f"{constraint.name} {count + 1}" if count else constraint.name] = slice(first, first + size)
         first += size

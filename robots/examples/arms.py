@@ -19,7 +19,7 @@ from ..dynamics import Dynamics
 from ..families.lagrangian_system import lagrangian_system
 from ..families.planar_manipulator import Link, planar_manipulator
 from ..robot import Robot
-from ..urdf import UrdfWarning
+from ..urdf.document import UrdfWarning
 from ..urdf.loader import load_urdf
 
 

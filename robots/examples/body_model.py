@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
 from ..families.exoskeleton import exoskeleton
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..robot import Robot
 from .anthropometry import PerLink, Segment, Sex, rest_posture, segment, telescopic_links
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ...constraints.constraint import nonholonomic
+from ...constraints.relations.expression import nonholonomic
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.validation import positive
 from ..families.exoskeleton import exoskeleton
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..robot import Robot
 from .anthropometry import PerLink, Segment, Sex, rest_posture, segment, telescopic_links
 

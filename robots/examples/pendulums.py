@@ -8,7 +8,7 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
-from ...constraints.constraint import holonomic
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive

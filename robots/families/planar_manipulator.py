@@ -11,11 +11,11 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, not_negative, positive
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import Body, Node
-from ..tree.joints import Revolute
+from ..tree.body import Body
+from ..tree.joints import Node, Revolute
 from ..tree.tree import Tree
 from .tree_system import tree_system
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import casadi as ca
 
-from ..formulations import Formulation
+from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
-from ..tree.joints import Prismatic, Revolute
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node, Prismatic, Revolute
 from ..tree.tree import Tree
-from .telescopic_links import (
-    TelescopicLink,
-    chain_parameters,
-    check_arguments,
-    damping_forces,
-    link_bodies,
-    outline_points,
-    require_mass,
-    rigid_link,
-    spring_energy,
-)
-from .tree_system import tree_system
+from .telescopic_links import TelescopicLink, check_chain, exoskeleton_robot, link_bodies
 
 
 def spatial_exoskeleton(
@@ -75,12 +64,10 @@ def spatial_exoskeleton(
     Raises:
         ModelError: for no links, a wrong parent, an unknown option, or a floating base that can move without any mass.
     """
-    links = tuple(links) if isinstance(links, Iterable) else (links,)
-    parents, fixed = check_arguments(links, parents, rigid, base, inertia_law)
-    numbers = range(1, len(links) + 1)
-    p = chain_parameters(links, gravity, pole_mass)
-    floating = base == "floating"
-    require_mass(links, floating, pole_mass, fixed, inertia_law)
+    parents, fixed, p = check_chain(
+        links, parents, gravity=gravity, base=base, pole_mass=pole_mass, rigid=rigid, law=inertia_law
+    )
+    numbers, floating = range(1, len(parents) + 1), base == "floating"
     nodes: list[Node] = []
     for axis in range(3 if floating else 0):
         direction = tuple(1.0 if k == axis else 0.0 for k in range(3))
@@ -101,7 +88,6 @@ def spatial_exoskeleton(
     tree = Tree(tuple(nodes), ca.vertcat(0, 0, -p["g"]), order)
     c = tree.coordinates
     at = {label: index for index, label in enumerate(order)}
-    lengths = {i: c.q[at[f"l{i}"]] for i in numbers}
 
     torques = [i for i in numbers if not (floating and parents[i - 1] == 0)]
     names = [f"{letter}{i}" for i in torques for letter in "MW"] + [f"F{i}" for i in numbers if axial_drives]
@@ -112,27 +98,8 @@ def spatial_exoskeleton(
     for i in numbers if axial_drives else ():
         B[at[f"l{i}"], 2 * len(torques) + i - 1] = 1.0
 
-    frames = {"pole": Frame.at() if root < 0 else tree.motion.nodes[root].frame}
-    for i in numbers:
-        start, end = tree.motion.nodes[root + 3 * i - 1].frame, tree.motion.nodes[root + 3 * i].frame
-        share = Frame(start.rotation, start.point(Frame.at(p[f"n{i}"] * lengths[i]).position))
-        frames |= {f"joint{i}": start, f"center{i}": share, f"end{i}": end}
-    frames["tip"] = frames[f"end{len(links)}"]
-    return tree_system(
-        tree,
-        parameters=p,
-        u=ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(label) for label in names)),
-        B=B,
-        V=spring_energy(p, lengths),
-        resistance=damping_forces(p, c.v, at),
-        natural=[rigid_link(p, i, lengths[i]) for i in fixed],
-        points={label: frame.position for label, frame in frames.items()},
-        frames=frames,
-        input_units=("N m",) * 2 * len(torques) + ("N",) * (len(names) - 2 * len(torques)),
-        chain=outline_points(parents),
-        formulation=formulation,
-        name=name or f"spatial exoskeleton with {len(links)} link{'s' * (len(links) > 1)}",
-    )
+    name = name or f"spatial exoskeleton with {len(parents)} link{'s' * (len(parents) > 1)}"
+    return exoskeleton_robot(tree, p, parents, fixed, names, B, root=root, formulation=formulation, name=name)
 
 
 def _couples(tree: Tree, root: int, parents: Sequence[int], i: int) -> Iterator[tuple[int, ca.SX]]:

@@ -1,4 +1,4 @@
-"""Telescopic links, and common parts of plane and spatial exoskeletons: parameters, springs, dampers, outline."""
+"""Telescopic links, and what plane and spatial exoskeletons share: parameters, springs, dampers, points, outline."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Literal, SupportsIndex
 
 import casadi as ca
 
-from ...constraints.constraint import Constraint, holonomic
+from ...constraints.constraint import Constraint
+from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, not_negative, positive
+from ..formulations.formulation import Formulation
+from ..frame import Frame
+from ..robot import Robot
 from ..tree.body import Body
+from ..tree.tree import Tree
+from .tree_system import tree_system
 
 LAWS = ("constant", "stretched")
 
@@ -129,39 +135,35 @@ def _point(name: str, mass: ca.SX, ratio: ca.SX | None, inertia: ca.SX | None = 
 BASES = ("pinned", "floating")
 
 
-def chain_parameters(links: Sequence[TelescopicLink], gravity: float, pole_mass: float | None) -> Parameters:
-    """Declare the parameters of all links, then the pole's mass and gravity.
-
-    Args:
-        links: the links, in order.
-        gravity: g [m/s²].
-        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
-    """
-    values: dict[str, float] = {}
-    ranges: dict[str, Range] = {}
-    for i, link in enumerate(links, 1):
-        own, limits = link.values(i)
-        values, ranges = values | own, ranges | limits
-    if pole_mass is not None:
-        values["h0"], ranges["h0"] = not_negative("pole_mass [kg]", pole_mass), Range.NOT_NEGATIVE
-    return Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
-
-
-def check_arguments(
-    links: Sequence[TelescopicLink], parents: Sequence[int] | None, rigid: bool | Sequence[int], base: str, law: str
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Check all arguments, and return the parents and the numbers of the rigid links.
+def check_chain(
+    links: Sequence[TelescopicLink],
+    parents: Sequence[int] | None,
+    *,
+    gravity: float,
+    base: str,
+    pole_mass: float | None,
+    rigid: bool | Sequence[int],
+    law: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], Parameters]:
+    """Check the arguments of an exoskeleton, and declare its parameters.
 
     Args:
         links: telescopic links, at least one.
         parents: numbers of the parents, from 1; None for a chain.
-        rigid: True for all, False for no link, or numbers from 1.
+        gravity: g [m/s²].
         base: one of ``BASES``.
+        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
+        rigid: True for all, False for no link, or numbers from 1.
         law: one of ``LAWS``.
 
+    Returns:
+        The parents, the numbers of the rigid links, and the parameters of all links, of the pole and of gravity.
+
     Raises:
-        ModelError: for an invalid argument.
+        ModelError: for an invalid argument, or a floating pole that can move without moving any mass when the links
+            are in line.
     """
+    links = tuple(links) if isinstance(links, Iterable) else (links,)
     for link in links:
         if not isinstance(link, TelescopicLink):
             raise ModelError(f"the links of an exoskeleton must be TelescopicLink objects, got {link!r}")
@@ -187,7 +189,9 @@ def check_arguments(
     for i in fixed:
         if not 1 <= i <= count:
             raise ModelError(f"rigid must list links from 1 to {count}, got {i!r}")
-    return before, fixed
+    p = _chain_parameters(links, gravity, pole_mass)
+    _require_mass(links, base == "floating", pole_mass, fixed, law)
+    return before, fixed, p
 
 
 def _numbers(name: str, values: Sequence[int]) -> tuple[int, ...]:
@@ -200,18 +204,22 @@ def _numbers(name: str, values: Sequence[int]) -> tuple[int, ...]:
     return tuple(operator.index(i) for i in numbers)
 
 
-def require_mass(
+def _chain_parameters(links: Sequence[TelescopicLink], gravity: float, pole_mass: float | None) -> Parameters:
+    """Declare the parameters of all links, then the pole's mass and gravity."""
+    values: dict[str, float] = {}
+    ranges: dict[str, Range] = {}
+    for i, link in enumerate(links, 1):
+        own, limits = link.values(i)
+        values, ranges = values | own, ranges | limits
+    if pole_mass is not None:
+        values["h0"], ranges["h0"] = not_negative("pole_mass [kg]", pole_mass), Range.NOT_NEGATIVE
+    return Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
+
+
+def _require_mass(
     links: Sequence[TelescopicLink], floating: bool, pole_mass: float | None, fixed: Sequence[int], law: str
 ) -> None:
-    """Raise ModelError if a floating pole can move without moving any mass when the links are in line.
-
-    Args:
-        links: the links, in order.
-        floating: True if the pole is free.
-        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
-        fixed: numbers of the links of constant length.
-        law: dependence of the inertia of a link on its length.
-    """
+    """Raise ModelError if a floating pole can move without moving any mass when the links are in line."""
     if pole_mass is not None and not floating:
         raise ModelError("pole_mass= requires base='floating': a pinned pole does not move, so its mass has no effect")
     hinged = any(link.hinge_mass or (law == "stretched" and link.inertia) for link in links)
@@ -270,3 +278,55 @@ def outline_points(parents: Sequence[int]) -> tuple[str, ...]:
     # The return from the last branch draws nothing new.
     last = max(path.index(f"end{i}") for i in range(1, len(parents) + 1))
     return tuple(path[: last + 1])
+
+
+def exoskeleton_robot(
+    tree: Tree,
+    p: Parameters,
+    parents: Sequence[int],
+    fixed: Sequence[int],
+    names: Sequence[str],
+    B: ca.SX,
+    *,
+    root: int,
+    formulation: Formulation | None,
+    name: str,
+) -> Robot:
+    """Build the robot of an exoskeleton: springs, dampers, rigid links, points and frames.
+
+    Args:
+        tree: nodes of the pole, then as many for each link; the last node of each is its slide.
+        p: parameters of the links.
+        parents: parent of each link, numbers from 1; 0 for the pole.
+        fixed: numbers of the links of constant length.
+        names: names of the inputs; those of forces begin with F, others are torques.
+        B: input matrix, shape (nv, nu).
+        root: index of the pole's node; −1 for the world.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
+        name: shown in messages.
+    """
+    c, numbers = tree.coordinates, range(1, len(parents) + 1)
+    at = {label: index for index, label in enumerate(c.names)}
+    lengths = {i: c.q[at[f"l{i}"]] for i in numbers}
+    joints = (len(tree.nodes) - 1 - root) // len(parents)
+    frames = {"pole": Frame.at() if root < 0 else tree.motion.nodes[root].frame}
+    for i in numbers:
+        start, end = (tree.motion.nodes[root + joints * i + k].frame for k in (-1, 0))
+        share = Frame(start.rotation, start.point(Frame.at(p[f"n{i}"] * lengths[i]).position))
+        frames |= {f"joint{i}": start, f"center{i}": share, f"end{i}": end}
+    frames["tip"] = frames[f"end{len(parents)}"]
+    return tree_system(
+        tree,
+        parameters=p,
+        u=ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(label) for label in names)),
+        B=B,
+        V=spring_energy(p, lengths),
+        resistance=damping_forces(p, c.v, at),
+        natural=[rigid_link(p, i, lengths[i]) for i in fixed],
+        points={label: frame.position[: 2 if tree.is_planar else 3] for label, frame in frames.items()},
+        frames=frames,
+        input_units=tuple("N" if label[0] == "F" else "N m" for label in names),
+        chain=outline_points(parents),
+        formulation=formulation,
+        name=name,
+    )

@@ -10,8 +10,8 @@ from ...constraints.constraint import Constraint
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ..dynamics import Dynamics
-from ..formulations import Articulated, Formulation
-from ..formulations.articulated import ArticulatedFactor
+from ..formulations.articulated import Articulated, ArticulatedFactor
+from ..formulations.formulation import Formulation
 from ..formulations.recursive_algorithms import kinetic_energy, potential_energy
 from ..frame import Frame
 from ..limits import NO_LIMITS, Limits

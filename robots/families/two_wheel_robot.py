@@ -7,8 +7,8 @@ from typing import Literal
 
 import casadi as ca
 
-from ...constraints import Perturbation
-from ...constraints.constraint import nonholonomic
+from ...constraints.perturbations.perturbation import Perturbation
+from ...constraints.relations.expression import nonholonomic
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range

@@ -105,6 +105,8 @@ def solve_least_squares(matrix: Array, right: Array) -> Array:
 
 RANK_TOLERANCE = 1e-9
 """Relative size of a singular value of A, with rows scaled by their usual lengths, that counts as zero."""
+AT_REST = 1e-12
+"""Speed below which velocities do not distinguish branches."""
 ITERATIONS = 12
 """Largest number of Newton steps; from within half a step of the solution five are enough."""
 CLOSE = 1e-8

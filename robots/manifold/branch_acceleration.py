@@ -9,8 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints import Exact
 from ...constraints.constraint import Constraint
+from ...constraints.perturbations.exact import Exact
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import SingularProgramError
 from ...symbolic.kernel import Kernel

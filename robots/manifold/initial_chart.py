@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import SingularProgramError
-from .branch import RANK_TOLERANCE, MotionBranch
+from .branch import AT_REST, RANK_TOLERANCE, MotionBranch
 from .chart import Chart
 from .manifold import ManifoldPart
-from .singular_positions import AT_REST
 
 Array = NDArray[np.float64]
 

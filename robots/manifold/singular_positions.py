@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .branch import BranchGeometry, LostBranchError, MotionBranch
+from .branch import AT_REST, BranchGeometry, LostBranchError, MotionBranch
 from .chart import Chart
 
 Array = NDArray[np.float64]
@@ -38,8 +38,6 @@ STEADY = 0.05
 """Relative change of the smallest singular value below which no crossing is near."""
 JUMP = 0.02
 """Difference of coarse and fine interpolation, relative to the spacing, above which nodes are on two branches."""
-AT_REST = 1e-12
-"""Speed below which velocities do not distinguish branches."""
 
 
 def branch_geometry(

@@ -10,8 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...constraints import Perturbation
-from ...constraints.constraint import Constraint, holonomic, row_names
+from ...constraints.constraint import Constraint, row_names
+from ...constraints.perturbations.perturbation import Perturbation
+from ...constraints.relations.expression import holonomic
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
@@ -116,8 +117,8 @@ def without_rows(robot: Robot, rows: Iterable[str]) -> Robot:
     removed = {rows} if isinstance(rows, str) else set(rows)
     natural: list[Constraint] = []
     known: list[str] = []
-    for constraint in robot.natural:
-        names = row_names(constraint.name, constraint.residual(robot.coordinates).numel())
+    for constraint, size in zip(robot.natural, robot.natural_sizes, strict=True):
+        names = row_names(constraint.name, size)
         known.extend(names)
         remaining = [i for i, name in enumerate(names) if name not in removed]
         if remaining:

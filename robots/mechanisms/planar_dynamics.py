@@ -20,7 +20,7 @@ import casadi as ca
 
 from ...symbolic.coordinates import Coordinates
 from ..dynamics import Dynamics
-from ..tree.body_points import PointRates
+from ..tree.tree import PointRates
 
 
 @dataclass(frozen=True, eq=False)

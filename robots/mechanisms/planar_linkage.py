@@ -16,8 +16,8 @@ from ...symbolic.validation import finite, not_negative, point_coordinates, posi
 from ..families.planar_manipulator import Link
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
-from ..tree.joints import Prismatic, Revolute
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node, Prismatic, Revolute
 from ..tree.tree import Tree
 from .planar_dynamics import Path, PlanarBody, PlanarPoints, extend_path, planar_dynamics, rotate_vector
 

@@ -45,12 +45,13 @@ def projection(robot: Robot) -> ca.Function:
     by_order = {order: [k for k in robot.natural if k.order == order] for order in (0, 1)}
     if not any(by_order.values()):
         raise ModelError(f"{robot.name} has no natural constraints of order 0 or 1, so there is nothing to project on")
+    sizes = {order: [k.residual(c).numel() for k in by_order[order]] for order in (0, 1)}
     phi = ca.vertcat(ca.SX(0, 1), *(ca.densify(k.residual(c)) for k in by_order[0]))
     rows = ca.vertcat(ca.SX(0, 1), c.rate(phi), *(ca.densify(k.residual(c)) for k in by_order[1]))
     q, v = c.q, c.v
     if phi.numel():
         slope = ca.jacobian(phi, c.q) @ c.N
-        held = ConstrainedFactor.of(robot.factor, slope, by_order[0], c, robot.redundant)
+        held = ConstrainedFactor.of(robot.factor, slope, sizes[0], robot.redundant)
         moved = -c.N @ _way_back(held, phi)
         q = c.q + (moved - c.N @ _way_back(held, _curvature(phi, c.q, moved) / 2))
     slope = ca.jacobian(rows, c.v)
@@ -58,7 +59,7 @@ def projection(robot: Robot) -> ca.Function:
     still = ca.substitute(rows, c.v, ca.SX.zeros(c.nv)) if linear else rows
     there = ca.Function("there", [c.t, c.q, c.v, robot.p], [slope, still], {"cse": True})
     slope, still = there.call([c.t, q, v, robot.p])
-    held = ConstrainedFactor.of(robot.factor, slope, [*by_order[0], *by_order[1]], c, robot.redundant)
+    held = ConstrainedFactor.of(robot.factor, slope, [*sizes[0], *sizes[1]], robot.redundant)
     if linear:
         v = v - _way_back(held, slope @ v + still)
     else:

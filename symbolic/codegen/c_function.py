@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..errors import ModelError
-from .optimizations import schedule_operations
 from .tape import CONSTANT, INPUT, Tape
 
 INLINE_OPERATIONS: Mapping[int, str] = {
@@ -293,3 +292,53 @@ def _number(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "INFINITY" if value > 0 else "-INFINITY"
     return value.hex()
+
+
+LATENCY: Mapping[int, int] = {
+    ca.OP_DIV: 14,
+    ca.OP_INV: 14,
+    ca.OP_SQRT: 18,
+    ca.OP_SIN: 60,
+    ca.OP_COS: 60,
+}
+"""Cycles until a result is available, on common processors; 4 for all others."""
+EARLIEST_TIME_WEIGHT = 0.2
+"""Weight of the earliest time beside the latest time in the order of operations: by measurement 0 and 0.2 are best,
+because early results wait in memory, and 0.2 is better for long chains."""
+
+
+def schedule_operations(tape: Tape) -> Tape:
+    """Return the same operations on the same values, in the order of the times at which they must be done.
+
+    A recursion along a chain is one long sequence of operations that wait for each other, and much else can be computed
+    meanwhile. A processor looks a few hundred operations ahead; in the order in which expressions were written the
+    sequence is further away than that, and it waits.
+
+    The latest time of an operation is the length of the longest chain of operations less the part that follows it; its
+    earliest time is the length of the longest chain before it.
+
+    Args:
+        tape: the operations.
+    """
+    entries = tape.entries
+    after, before = [0] * len(entries), [0] * len(entries)
+    for k in range(len(entries) - 1, -1, -1):
+        operation, a, b = entries[k]
+        if operation not in (INPUT, CONSTANT):
+            length = after[k] + LATENCY.get(operation, 4)
+            for operand in (int(a), b):
+                after[operand] = max(after[operand], length)
+    for k, (operation, a, b) in enumerate(entries):
+        if operation not in (INPUT, CONSTANT):
+            before[k] = max(before[int(a)], before[b]) + LATENCY.get(operation, 4)
+    # Both times of an operation are later than those of its operands, so that the order can be run.
+    order = sorted(
+        range(len(entries)),
+        key=lambda k: (EARLIEST_TIME_WEIGHT * before[k] - (1.0 - EARLIEST_TIME_WEIGHT) * after[k], k),
+    )
+    index = {k: i for i, k in enumerate(order)}
+    moved = [
+        (operation, a, b) if operation in (INPUT, CONSTANT) else (operation, index[int(a)], index[b])
+        for operation, a, b in (entries[k] for k in order)
+    ]
+    return Tape(tape.inputs, tuple(moved), tuple(tuple(index[v] for v in output) for output in tape.outputs))

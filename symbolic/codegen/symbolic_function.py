@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from .c_file import external_text, generator_hash
-from .optimizations import share_reciprocals
-from .tape import Tape
+from .tape import Tape, share_reciprocals
 
 DEEPEST = 20_000
 """Depth to which recursion is safe; a thread's stack of 8 MiB ends between 40,000 and 80,000."""

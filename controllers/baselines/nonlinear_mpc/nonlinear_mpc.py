@@ -14,13 +14,12 @@ from ....robots.robot import Robot
 from ....symbolic.errors import ModelError, NotConvergedError
 from ....symbolic.kernel import Kernel
 from ....symbolic.parameters import NO_PARAMETERS, Parameters
-from ....symbolic.validation import finite_time, positive, vector, whole
+from ....symbolic.validation import finite_time, positive, vector, vector_argument, whole
 from ...controller import Controller, Observation
 from ...reference import Reference
 from ...sample_clock import SampleClock
 from ...status import Status
 from ...traits import Trait
-from ...wrappers.vector_arguments import nonnegative_vector, positive_vector
 from ...wrappers.wrapper import Values
 from ..pd_gains import RATE
 from .multiple_shooting import ShootingGuess, ShootingProblem, Solver
@@ -134,14 +133,14 @@ class NonlinearMPC(Controller):
             raise ModelError(f"solver must be one of {', '.join(map(repr, get_args(Solver)))}, got {solver!r}")
         self.period = 4.0 / (self.rate * steps)
         m, nu = chosen.y.numel(), self.robot.u.numel()
-        allowed = positive_vector("error", error, m, "one for each error")
+        allowed = vector_argument("error", error, m, "one for each error", sign="positive")
         self.error = np.concatenate([allowed, self.rate * allowed])
         bound = self.robot.limits.effort if limits is None else limits
-        self.limits = nonnegative_vector("limits", bound, nu, "one for each input")
+        self.limits = vector_argument("limits", bound, nu, "one for each input", sign="nonnegative")
         self.effort = (
             allowed_effort(chosen, self.parameters, allowed, self.rate, self.limits)
             if effort is None
-            else positive_vector("effort", effort, nu, "one for each input")
+            else vector_argument("effort", effort, nu, "one for each input", sign="positive")
         )
         self._compile()
         self._problem = ShootingProblem(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from erugin.robots import Robot, load_urdf
 from erugin.robots.urdf import UrdfError
-from erugin.robots.urdf.moving_inertia import SampledMassMatrix
+from erugin.robots.urdf.loader import SampledMassMatrix
 from erugin.symbolic import ModelError
 
 from ...support.urdf import (

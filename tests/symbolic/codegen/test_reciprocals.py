@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, Ldl
 from erugin.symbolic.codegen import Tape
-from erugin.symbolic.codegen.optimizations import share_reciprocals
+from erugin.symbolic.codegen.tape import share_reciprocals
 
 from ...support.random_graphs import interpret
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from erugin.symbolic import ModelError
 from erugin.symbolic.codegen import Tape
-from erugin.symbolic.codegen.optimizations import LATENCY, schedule_operations
+from erugin.symbolic.codegen.c_function import LATENCY, schedule_operations
 
 from ...support.random_graphs import CONSTANTS, NUMBERS, Graph, bits, graphs, interpret, large_graph
 
