@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..symbolic.compiled_rollout import CompiledRollout, RolloutLoop
 from ..symbolic.compiler import vector_width
 from ..symbolic.validation import whole
-from .integrators.integrator import BLOCK, Advance, StepBlock
+from .integrators.integrator import Advance, StepBlock
 from .record import Record
-from .sample_window import SampleWindow
+from .sample_window import BLOCK, SampleWindow
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]

@@ -23,9 +23,9 @@ from ..symbolic.errors import (
 from ..symbolic.validation import require_memory
 from .closed_loop import ClosedLoop
 from .divergence import STRETCH, DivergenceDetector
-from .integrators.integrator import BLOCK, Integrator
+from .integrators.integrator import Integrator
 from .metrics import Metric, MetricTotals
-from .sample_window import Lanes, SampleWindow
+from .sample_window import BLOCK, Lanes, SampleWindow
 from .termination import Ending, TerminationMonitor
 
 Array = NDArray[np.float64]

@@ -21,19 +21,17 @@ from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from ..symbolic.validation import finite, positive, require_distinct_times, step_count, whole
 from .batch import CompiledRunner, LaneRunner, run_alone, run_together, thread_count
-from .closed_loop import ClosedLoop
-from .initial_conditions import BatchValues, InitialConditions, require_own_names
+from .closed_loop import ClosedLoop, close_loop
+from .initial_conditions import BatchValues, InitialConditions, Values, require_own_names
 from .integrators.integrator import Integrator, StartRun
 from .integrators.rk4 import RK4
 from .metrics import Metric
-from .numeric_loop import close_loop, require_parts
 from .record import Record, RunSettings
-from .start_checks import NaturalCheck, StepLimit
+from .start_checks import NaturalCheck, StepLimit, require_parts
 from .trajectories import Trajectories
 from .trajectory import SimulationError, SimulationInterrupted, Trajectory
 
 Array = NDArray[np.float64]
-Values = Mapping[str, float] | ArrayLike | None
 
 
 class Simulator:

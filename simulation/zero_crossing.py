@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 
 from ..controllers.status import Status
-from .simulator import Simulator, Values
+from .initial_conditions import Values
+from .simulator import Simulator
 from .trajectory import SimulationError, SimulationInterrupted, Trajectory
 
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")

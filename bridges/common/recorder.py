@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...controllers.controller import Controller
 from ...controllers.status import Status
 from ...robots.robot import Robot
-from ...simulation.numeric_loop import close_loop, require_parts
+from ...simulation.closed_loop import close_loop
 from ...simulation.record import Record, RunSettings
+from ...simulation.start_checks import require_parts
 from ...simulation.trajectories import Trajectories
 from ...simulation.trajectory import SimulationError, Trajectory
 from ...symbolic.errors import ShapeError

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
 from .estimate import Estimate, median, quantile
+from .outcomes import OK, OUTCOMES, succeeded
 from .paired import Paired, PairedSummary, Summary, holm, worst_is_infinite
 from .pareto import Pareto, Point
-from .proportions import OUTCOMES, Rates, succeeded
+from .proportions import Rates
 from .quantities import Quantity
 from .ranking import Ranking, ranking
-from .trial import OK
 
 if TYPE_CHECKING:
     import pandas as pd

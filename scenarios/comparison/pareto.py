@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...symbolic.validation import positive
-from .estimate import Estimate
+from .estimate import Better, Estimate
 from .paired import ROUNDING
-from .quantities import Better, Quantity
+from .quantities import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

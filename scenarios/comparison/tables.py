@@ -17,7 +17,7 @@ from rich.text import Text
 from ...symbolic.optional_dependencies import import_optional
 from .comparison import Robustness
 from .estimate import Estimate
-from .trial import ENDING, OK
+from .outcomes import ENDING, OK
 
 if TYPE_CHECKING:
     import pandas as pd

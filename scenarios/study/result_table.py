@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...simulation.storage.atomic_file import BLANK, is_sealed, seal
 from ...symbolic.errors import StudyError
-from ..comparison.trial import ENDING, OK, STATUS
+from ..comparison.outcomes import END_TIME, ENDING, OK, STATUS
 from ..scenario import Value
 from .plan import StudyTask
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 IDENTITY, DIGEST = "erugin.study", "erugin.digest"
 ALWAYS = ("task", "run", "point", "seed", "controller")
-END_TIME = "end_time"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from ...symbolic.compiled_rollout import RolloutLoop
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import Tableau
 from ..closed_loop import ClosedLoop, SymbolicLoop
-from .integrator import BLOCK, Advance, Integrator, StartRun, StepBlock, step_by_step
+from ..sample_window import BLOCK
+from .integrator import Advance, Integrator, StartRun, StepBlock, step_by_step
 
 Array = NDArray[np.float64]
 
