@@ -14,7 +14,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from ..constraints import EruginField
+from ..constraints.field.erugin_field import EruginField
 from ..simulation.storage.atomic_file import write_whole
 from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...controllers.buffered_tick import BufferedTick
 from ...controllers.controller import Controller
-from ...controllers.wrappers import Wrapper
+from ...controllers.wrappers.wrapper import Wrapper
 from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import EruginError, ModelError, prefix_message, require_name, unknown_name
 from ..sampling.distributions import Distribution

@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.optional_dependencies import import_optional
 from .comparison import Robustness
 from .estimate import Estimate
@@ -145,8 +146,6 @@ def write_table(comparison: Comparison, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    from ...simulation.storage.atomic_file import write_whole  # late, for it brings matplotlib
-
     text = comparison.table()
     write_whole(path, lambda target: _write(target, text))
 
@@ -163,8 +162,6 @@ def write_runs(comparison: Comparison, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    from ...simulation.storage.atomic_file import write_whole
-
     parts = {name: {**comparison.columns.get(name, {}), **results} for name, results in comparison.results.items()}
     keys = list(dict.fromkeys(key for part in parts.values() for key in part))
     file = io.StringIO()

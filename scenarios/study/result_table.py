@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...simulation.storage.atomic_file import BLANK, is_sealed, seal
 from ...symbolic.errors import StudyError
 from ..comparison.outcomes import END_TIME, ENDING, OK, STATUS
-from ..scenario import Value
 from .plan import StudyTask
+from .result_folder import BLANK, is_sealed, seal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +32,7 @@ class ResultColumns:
         metrics: metrics.
     """
 
-    settings: Mapping[str, Value]
+    settings: Mapping[str, float | int | bool | str]
     numbers: tuple[str, ...]
     metrics: tuple[str, ...]
 
