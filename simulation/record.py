@@ -106,7 +106,7 @@ class Record:
         states: x at the stored samples, shape (lanes, capacity, nx).
         data: recorded values at the stored samples, by key, shape (lanes, capacity, size) each.
         count: samples so far, shape (lanes,); the last of them may be the one that ended the run.
-        kept: number of stored samples, shape (lanes,).
+        stored: number of stored samples, shape (lanes,).
         ended: True for lanes that have ended, shape (lanes,).
         failure: status for which a lane had to stop, shape (lanes,); OK if it did not have to.
         ending: reason for which each lane ended, as a sentence, shape (lanes,).
@@ -132,7 +132,7 @@ class Record:
         with run.memory(lanes):
             self.states = np.empty((lanes, run.capacity, loop.nx))
             self.data = {key: np.empty((lanes, run.capacity, loop.sizes[key])) for key in RECORDED_KEYS}
-        self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
+        self.count, self.stored = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.ended = np.zeros(lanes, dtype=np.bool_)
         self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)
         self.ending = np.full(lanes, FULL_LENGTH, dtype=np.object_)
@@ -155,7 +155,7 @@ class Record:
             end: index after the last lane.
         """
         part, lanes = copy.copy(self), slice(first, end)
-        for name in ("p", "states", "count", "kept", "ended", "failure", "ending", "notes", "metrics"):
+        for name in ("p", "states", "count", "stored", "ended", "failure", "ending", "notes", "metrics"):
             setattr(part, name, getattr(self, name)[lanes])
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
@@ -209,7 +209,7 @@ class Record:
             last[ending.lane], over[ending.lane] = ending.index, True
         metrics = None if self._totals is None else self._totals.add(window, last)
         # An interrupt may occur at any line: no ending is recorded before the samples that lead to it.
-        self._keep(window, last)
+        self._store(window, last)
         if metrics is not None:
             self.metrics[lanes] = metrics
         for ending in endings:
@@ -249,23 +249,23 @@ class Record:
             self._rooms[key] = np.zeros((len(self), n, size))
         return self._rooms[key]
 
-    def _keep(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
+    def _store(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
         """Count the samples of a window up to each lane's last, and copy those to be stored."""
         lanes, every, first = window.lanes, self.run.every, window.first
         ends = last[lanes]
         if self._in_place:
-            self.count[lanes] = self.kept[lanes] = first + ends + 1
+            self.count[lanes] = self.stored[lanes] = first + ends + 1
             return
         at = np.arange(-first % every, window.n, every)
         places = (first + at) // every
         # The latest sample is stored after the regular ones, and the next regular one overwrites it.
         behind = -(-(first + ends) // every)
-        self.kept[lanes] = -(-first // every)
+        self.stored[lanes] = -(-first // every)
         for target, source in ((self.states, window.states), *((self.data[k], window.data[k]) for k in RECORDED_KEYS)):
             target[lanes[:, None], places] = source[lanes[:, None], at]
             target[lanes, behind] = source[lanes, ends]
         self.count[lanes] = first + ends + 1
-        self.kept[lanes] = behind + 1
+        self.stored[lanes] = behind + 1
 
     def _end(self, ending: Ending, window: SampleWindow) -> None:
         """Record the reason for which a lane ends."""

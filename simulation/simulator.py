@@ -70,11 +70,11 @@ class Simulator:
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
         self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=self.metrics)
-        self._march = self._integrator.march(self._loop)
+        self._rollout_loop = self._integrator.rollout_loop(self._loop)
         # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
         self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
-        if self._march is None:
+        if self._rollout_loop is None:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
@@ -88,7 +88,7 @@ class Simulator:
     @property
     def is_vectorized(self) -> bool:
         """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
-        return self._march is not None
+        return self._rollout_loop is not None
 
     @property
     def memory(self) -> object | None:
@@ -278,13 +278,13 @@ class Simulator:
         return self._integrator.prepare(self._loop)
 
     def _runner(self, batch: bool, exact: bool) -> LaneRunner | None:
-        if self._march is None:
+        if self._rollout_loop is None:
             return None
         key = batch, exact
         if key not in self._runners:
             symbolic = self._loop.symbolic()
             shared = symbolic.shared_parameters if exact and symbolic is not None else ()
-            self._runners[key] = CompiledRunner.of(replace(self._march, shared_parameters=shared), batch=batch)
+            self._runners[key] = CompiledRunner.of(replace(self._rollout_loop, shared_parameters=shared), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:

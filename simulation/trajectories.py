@@ -103,8 +103,8 @@ class Trajectories(MotionRecord):
         """
         loop, controller, data = record.run.loop, record.run.controller, record.data
         nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
-        kept, t = record.kept, record.times()
-        ended = np.arange(record.run.capacity) >= kept[:, None]
+        stored, t = record.stored, record.times()
+        ended = np.arange(record.run.capacity) >= stored[:, None]
         status = _statuses(data["status"], record)
         switches = data["active"].shape[2] > 0
         active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
@@ -115,7 +115,7 @@ class Trajectories(MotionRecord):
         notes, endings = [note or () for note in record.notes], list(map(str, record.ending))
         own, law = record.p[:, :split], record.p[:, split:]
         for i, found in enumerate(
-            find_blocked(controller, loop.robot, t, record.states[:, :, :nq], kept.tolist(), own, law)
+            find_blocked(controller, loop.robot, t, record.states[:, :, :nq], stored.tolist(), own, law)
         ):
             for first, last in found.spans:
                 within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
@@ -140,7 +140,7 @@ class Trajectories(MotionRecord):
             pivots=data["relative_pivots"],
             active=active,
             status=status,
-            count=kept.copy(),
+            count=stored.copy(),
             failure=record.failure.copy(),
             endings=tuple(endings),
             notes=tuple(notes),
@@ -318,11 +318,11 @@ def _statuses(recorded: Array, record: Record) -> NDArray[np.int64]:
     shape = len(record), record.run.capacity
     if not recorded.shape[2] and (record.failure == Status.OK).all():
         return np.full(shape, int(Status.OK), dtype=np.int64)
-    lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
+    lanes, last = np.arange(len(record)), np.maximum(record.stored - 1, 0)
     status = np.full(shape, int(Status.OK), dtype=np.int64)
     if recorded.shape[2]:
         # Entries beyond the end of a lane were never written.
-        called = np.isfinite(recorded[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
+        called = np.isfinite(recorded[:, :, 0]) & (np.arange(record.run.capacity) < record.stored[:, None])
         status[called] = recorded[called, 0]
     final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
     return np.where(np.arange(record.run.capacity) >= last[:, None], final[:, None], status)

@@ -13,9 +13,7 @@ import numpy as np
 from ..controllers.status import Status
 from .initial_conditions import Values
 from .simulator import Simulator
-from .trajectory import SimulationError, SimulationInterrupted, Trajectory
-
-SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+from .trajectory import SAMPLED, SimulationError, SimulationInterrupted, Trajectory
 
 
 class RepeatedStep:

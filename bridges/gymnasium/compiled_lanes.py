@@ -117,7 +117,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     moved.symbols = Symbols(t, x, ca.vertcat(p, held))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
     moved.outputs = {}
-    core = task.integrator.march(moved)
+    core = task.integrator.rollout_loop(moved)
     if core is None:
         return None
     natural = natural_pivots(robot, task.monitors_natural_rows)

@@ -38,7 +38,7 @@ class ExplicitRungeKutta(Integrator):
         symbolic = loop.symbolic()
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
 
-    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+    def rollout_loop(self, loop: ClosedLoop) -> RolloutLoop | None:
         """Return the loop over steps, or None unless plant and controller are expressions.
 
         Args:

@@ -87,7 +87,7 @@ class Integrator(Picklable, ABC):
             the first sample [s].
         """
 
-    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+    def rollout_loop(self, loop: ClosedLoop) -> RolloutLoop | None:
         """Return the loop over steps for runs in machine code; None if the method or the loop does not support it.
 
         Args:
