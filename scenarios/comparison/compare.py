@@ -267,7 +267,7 @@ class _Job:
                     {k: column[low:high] for k, column in columns.items()}, threads=self.threads, count=high - low
                 )
             except Exception:
-                # A user's law may raise anything; the caller raises the error of all runs again, with the seed found here.
+                # A user's law may raise anything; the caller raises the error of all runs again, naming this one.
                 return True
             return False
 
