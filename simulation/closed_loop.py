@@ -10,7 +10,7 @@ import copy
 import functools
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -24,7 +24,6 @@ from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
-from .metrics import Metric, integrands
 from .natural_rank import NATURAL, natural_pivots
 from .sample_window import BLOCK
 
@@ -436,7 +435,7 @@ def close_loop(
     stop: ca.SX | None,
     *,
     monitor_rank: bool = True,
-    metrics: Mapping[str, Metric] | None = None,
+    metrics: ca.SX | None = None,
 ) -> ClosedLoop:
     """Join plant and controller, as one expression if the controller has a symbolic law.
 
@@ -445,16 +444,16 @@ def close_loop(
         controller: the controller, or None for free motion.
         stop: scalar expression that is recorded, or None.
         monitor_rank: True to record the pivots of natural rows.
-        metrics: metrics by name, whose expressions are recorded.
+        metrics: expressions that are recorded, shape (k,).
 
     Raises:
-        ModelError: if the controller's model has other sizes than the plant, the plant's mass matrix is singular in
-            every position, or an entry of ``metrics`` is not a valid metric.
+        ModelError: if the controller's model has other sizes than the plant, or the plant's mass matrix is singular in
+            every position.
     """
     robot.require_regular_mass_matrix()
     if controller is not None:
         require_fit(robot, controller)
-    expressions = integrands(robot, controller, metrics or {})
+    expressions = ca.SX(0, 1) if metrics is None else metrics
     if controller is not None and controller.law is None:
         return PythonLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
     return SymbolicLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)

@@ -25,7 +25,7 @@ from .closed_loop import ClosedLoop, close_loop
 from .initial_conditions import BatchValues, InitialConditions, Values, require_own_names
 from .integrators.integrator import Integrator, StartRun
 from .integrators.rk4 import RK4
-from .metrics import Metric
+from .metrics import Metric, integrands
 from .record import Record, RunSettings
 from .start_checks import NaturalCheck, StepLimit, require_parts
 from .trajectories import Trajectories
@@ -69,7 +69,8 @@ class Simulator:
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
-        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=self.metrics)
+        expressions = integrands(robot, controller, self.metrics or {})
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=expressions)
         self._rollout_loop = self._integrator.rollout_loop(self._loop)
         # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
