@@ -267,11 +267,11 @@ class Simulator:
         except KeyboardInterrupt as interrupt:
             record.ending[~record.ended] = "interrupted"
             message = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
-            motions = Trajectories.of(record, spent)
+            motions = record.trajectories(spent)
             if starts.batch:
                 raise SimulationInterrupted(cast(Trajectory, motions), message) from interrupt
             raise SimulationInterrupted(motions[0]) from interrupt
-        return Trajectories.of(record, spent), cause
+        return record.trajectories(spent), cause
 
     @functools.cached_property
     def _start(self) -> StartRun:
