@@ -16,6 +16,8 @@ from ..symbolic.parameters import Parameters, Range
 from ..symbolic.validation import dense_values, reals, require_memory, vector
 
 Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+"""Parameters: a mapping from names that overrides nominal values, or the whole vector."""
 BatchValues = Mapping[str, ArrayLike] | ArrayLike | None
 
 FARTHEST = 1e15

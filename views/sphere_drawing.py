@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..constraints.curves import Circle
+from ..constraints.curves.circle import Circle
 from ..simulation.trajectory import Trajectory
 from ..symbolic.validation import positive, vector
 from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, label_axes, new_figure, require_samples, save_figure

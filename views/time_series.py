@@ -239,27 +239,6 @@ def overview_picture(motion: Trajectory | PhasedTrajectory, target: Path) -> Non
     save_figure(plot(motion), target)
 
 
-def draw_coordinates(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot each coordinate, with its unit."""
-    for i, label in enumerate(trajectory.labels.coordinates.legend):
-        axes.plot(trajectory.t, trajectory.q[:, i], label=label)
-    label_axes(axes, "coordinates")
-
-
-def draw_inputs(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot each input, or component of the force, with its unit."""
-    for i, label in enumerate(trajectory.input_labels):
-        axes.plot(trajectory.t, trajectory.u[:, i], label=label)
-    label_axes(axes, "inputs")
-
-
-def draw_deviations(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot the magnitude of each row's deviation, on a log axis."""
-    for i, row in enumerate(trajectory.rows):
-        axes.semilogy(trajectory.t, np.maximum(np.abs(trajectory.deviation[:, i]), FLOOR), label=row)
-    label_axes(axes, "|deviation|")
-
-
 def _panels(segments: Sequence[Trajectory], velocities: bool, energy: bool, deviations: bool) -> list[dict[int, Panel]]:
     """Return the panels of each row of the figure by segment; segments may have different inputs."""
     rows: dict[str, dict[int, Panel]] = {}

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...simulation.closed_loop import SymbolicLoop
-from ...simulation.numeric_loop import close_loop
+from ...simulation.closed_loop import SymbolicLoop, close_loop
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ...symbolic.validation import positive, vector
 from ..common.symbolic_law import detects_contradiction, require_symbolic_law

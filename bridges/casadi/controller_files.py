@@ -18,8 +18,8 @@ from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, ModelError, ParameterError, unknown_name
 from ...symbolic.parameters import Parameters
 from ..common.name_matching import match_names
+from ..common.symbolic_law import require_symbolic_law
 from .file_format import ControllerContent
-from .functions import require_law
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def export(
             f"only a Controller can be written as a file, got {type(what).__name__}: functions(robot) and "
             "functions(program) return CasADi functions, which CasADi's own function.save(path) can save"
         )
-    law, parameters = require_law(what), what.parameters
+    law, parameters = require_symbolic_law(what, "be written as a file"), what.parameters
     if p is not None:
         values = dict(zip(parameters.names, parameters.values(p).tolist(), strict=True))
         parameters = replace(parameters, nominal=values)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.setup import Setup
-from ...simulation import RK4
+from ...simulation.integrators.rk4 import RK4
 from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.validation import positive

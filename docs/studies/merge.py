@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.scenarios import Comparison
+from erugin.scenarios.comparison.outcomes import END_TIME, ENDING, OK, STATUS
 from erugin.scenarios.comparison.quantities import Quantity
-from erugin.scenarios.comparison.trial import ENDING, OK, STATUS
 from erugin.scenarios.study.results import Results
 
-ENDS = ("end_time", STATUS, OK, ENDING)
+ENDS = (END_TIME, STATUS, OK, ENDING)
 ERRORS = ("error_rms", "error_max", "error_final", "clearance")
 """Metrics in the unit of the setup's error, which a manifest does not contain; metres in all of these tasks."""
 

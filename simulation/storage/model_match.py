@@ -14,7 +14,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import EruginError, MotionFileError
 from ..labels import Labels
 from ..trajectory import values_along
-from .content import FileContent
+from .file_format import FileContent
 
 Array = NDArray[np.float64]
 LOOKED_AT = 20

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from erugin.cli.commands.compare import write_runs
 from erugin.cli.main import main
 from erugin.scenarios import compare
-from erugin.scenarios.comparison.tables import write_runs
 from erugin.scenarios.report.page_tables import Cell, Table, numeric
 
 from ..support.comparison_setup import program_control, swing, swinging_arm

@@ -13,7 +13,7 @@ import pytest
 from erugin.cli.main import main
 from erugin.scenarios import Results
 from erugin.scenarios.study.rerun import load_study, rerun
-from erugin.simulation.storage.atomic_file import BLANK, seal
+from erugin.scenarios.study.result_folder import BLANK, seal
 from erugin.symbolic import StudyError
 from erugin.views import stroboscope as defaults
 

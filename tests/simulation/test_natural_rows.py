@@ -30,7 +30,7 @@ from erugin.robots.examples import four_bar, iftomm_four_bars, slider_crank
 from erugin.robots.natural_constraints import dependent_rows
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, SimulationError, Simulator, Trajectory
-from erugin.simulation.numeric_loop import close_loop
+from erugin.simulation.closed_loop import close_loop
 from erugin.symbolic import ModelError, Parameters, StartWarning
 
 from ..support.flat_linkages import flat, flat_four_bar, flat_state, parallelogram, upright, windows_state

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from erugin.scenarios import Study
 from erugin.scenarios.lookup import load_file
-from erugin.simulation.storage.atomic_file import BLANK, seal
+from erugin.scenarios.study.result_folder import BLANK, seal
 
 FILES = Path(__file__).parent / "studies"
 PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"

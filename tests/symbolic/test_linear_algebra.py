@@ -234,9 +234,9 @@ def factorize_semidefinite(n: int = N, *, scaled: bool = False) -> Kernel:
     A, b, scale = ca.SX.sym("A", n, n), ca.SX.sym("b", n, 2), ca.SX.sym("scale", n)
     factor = SemidefiniteLdl.of(A, scale if scaled else None)
     outputs = {
-        "product": factor.lower @ ca.diag(factor.pivots * factor.kept) @ factor.lower.T,
+        "product": factor.lower @ ca.diag(factor.pivots * factor.independent) @ factor.lower.T,
         "pivots": factor.pivots,
-        "kept": factor.kept,
+        "kept": factor.independent,
         "x": factor.solve(b),
         "basic": factor.basic(b),
     }

@@ -188,7 +188,7 @@ def test_bad_input_is_refused() -> None:
     for error, message, arguments in cases:
         with pytest.raises(error, match=message):
             law(*arguments)
-    with pytest.raises(BridgeError, match="SampleAndHold has no symbolic law"):
+    with pytest.raises(BridgeError, match="SampleAndHold cannot be exported to JAX: it has a memory"):
         export(SampleAndHold(OpenLoop(robot, [1.0, 2.0]), 0.01))
     with pytest.raises(BridgeError, match="only a Controller or a Robot can be exported to JAX, got str"):
         export("law")  # type: ignore[arg-type]

@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from erugin.scenarios import Results, Study
-from erugin.scenarios.study.result_folder import Folder
+from erugin.scenarios.study.result_folder import Folder, write_atomically
 from erugin.scenarios.study.study import StoppedStudyError
-from erugin.simulation.storage.atomic_file import write_atomically
 from erugin.symbolic import ModelError, StudyError, StudyWarning
 
 from ...support.study_cases import PENDULUM, data, finish, load, rewrite_manifest, start

@@ -354,7 +354,7 @@ def test_what_is_not_kept_is_judged_all_the_same(every: int, blocks: list[int]) 
         times = sparse.times()
         for lane, count in enumerate(whole.count.tolist()):
             places = sorted({*range(0, count, every), count - 1})
-            assert sparse.kept[lane] == len(places) <= sparse.run.capacity
+            assert sparse.stored[lane] == len(places) <= sparse.run.capacity
             np.testing.assert_array_equal(sparse.states[lane, : len(places)], data["states"][lane, places])
             np.testing.assert_array_equal(sparse.data["output"][lane, : len(places)], data["output"][lane, places])
             np.testing.assert_allclose(times[lane, : len(places)], 0.5 + 1e-2 * np.array(places), rtol=1e-15)

@@ -28,8 +28,8 @@ from erugin.simulation import (
     Trajectory,
     Variational,
 )
+from erugin.simulation.closed_loop import close_loop
 from erugin.simulation.integrators.generalized_alpha import AlphaEquations, AlphaMotion
-from erugin.simulation.numeric_loop import close_loop
 from erugin.symbolic import ModelError, Parameters
 
 from ...support.arms import disc_program, two_link_arm
