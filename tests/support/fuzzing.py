@@ -39,6 +39,7 @@ from erugin import EruginError
 
 from .bridges import ROWS
 from .project import ROOT, read_pyproject
+from .relations import RELATIONS
 
 PATIENCE = float(os.environ.get("ERUGIN_FUZZ_PATIENCE", "5"))
 """Seconds of processor time that a changed call may take, beside ten times what the original took."""
@@ -152,7 +153,7 @@ class Recorder:
                 replaced[id(value)] = self.wrap(entry, value)
                 # The bare function too, by which modules of the same package know it.
                 replaced[id(inspect.unwrap(value))] = replaced[id(value)]
-        for module in [m for name, m in sys.modules.items() if name.startswith("erugin")]:
+        for module in [m for name, m in sys.modules.items() if name.startswith(("erugin", "tests.support."))]:
             for name, value in list(vars(module).items()):
                 if id(value) in replaced:
                     setattr(module, name, replaced[id(value)])
@@ -699,12 +700,9 @@ def call_what_no_page_shows() -> None:
     cs.preview(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.choose_sides(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.erugin_structure([disc], skew=lambda x, t: ca.SX([[0.0, 1.0], [-1.0, 0.0]]))
-    cs.bounded_tangential_acceleration(tip, 0.2, 0.1)
-    cs.distance(tip, arm.points["joint1"], 0.5)
-    cs.energy_level(arm.kinetic_energy, 1.0)
+    for _, make in RELATIONS.values():
+        make(arm)
     cs.on_curve(disc, tip)
-    cs.speed_along(disc, tip, 0.1)
-    cs.synchronized(x, y, offset=0.1)
     body = examples.quaternion_body(mass=1.0, inertia=np.diag([0.1, 0.1, 0.15]), center=(0.0, 0.0, 0.1))
     examples.heavy_top(mass=1.0, inertia=np.diag([0.1, 0.1, 0.05]), center=(0.0, 0.0, 0.1))
     frame = next(iter(body.frames.values()), None)
