@@ -160,4 +160,5 @@ def test_every_public_entry_is_called() -> None:
     names = {name: value for name, value in public_entries().items() if not isinstance(owner_of(name), type)}
     assert len(names) > 400
     missing = [name for name, value in names.items() if name not in entries and not reason_not_to_call(name, value)]
-    assert not missing
+    where = "tests/support/fuzzing.py, of a bridge in its row of tests/support/bridges.py"
+    assert not missing, f"no call of {', '.join(missing)}: add one to a page of docs, or to {where}"

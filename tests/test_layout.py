@@ -412,6 +412,9 @@ def test_lists_of_packages_match_the_folders() -> None:
     folders = find_packages(ROOT)
     setuptools = read_pyproject()["tool"]["setuptools"]
     assert len(folders) > 10
+    for name, folder in folders.items():
+        assert name in setuptools["packages"], f'pyproject.toml, [tool.setuptools] packages lacks "{name}",'
+        assert name in setuptools["package-dir"], f'pyproject.toml, package-dir lacks "{name}" = "{folder}"'
     assert sorted(setuptools["packages"]) == sorted(folders)
     assert setuptools["package-dir"] == folders
     for folder in folders.values():
@@ -446,7 +449,8 @@ def test_there_is_one_version() -> None:
 
 
 def test_what_is_left_out_of_the_quick_tests_is_there() -> None:
-    assert [place for place in conftest.FOREIGN if not (ROOT / "tests" / place).exists()] == []
+    listed = (*conftest.FOREIGN, *conftest.LIGHT)
+    assert [place for place in listed if not (ROOT / "tests" / place).exists()] == []
 
 
 def test_the_quick_tests_install_nothing_heavy() -> None:

@@ -17,6 +17,7 @@ from ...simulation.labels import Columns, Labels
 from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, ModelError, ParameterError, unknown_name
 from ...symbolic.parameters import Parameters
+from ..common.bridge import ExportRequest
 from ..common.name_matching import match_names
 from ..common.symbolic_law import require_symbolic_law
 from .file_format import ControllerContent
@@ -209,3 +210,12 @@ def load(path: str | Path, robot: Robot, *, names: Mapping[str, str] | None = No
         return LoadedController(robot, content, placed)
     except ParameterError as error:
         raise BridgeError(f"{file}: it is damaged: {error}") from error
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the law of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    export(request.controller, request.out, p=request.setup.controller_p)

@@ -18,7 +18,7 @@ from ...scenarios.lookup import choose_scenario, locate_errors
 from ...simulation.storage.atomic_file import write_whole
 from ...simulation.trajectory import SimulationInterrupted
 from ...symbolic.errors import ModelError
-from ..command import INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
+from ..command import INTERRUPTED, OK, STOPPED, pairs_of, require_writable
 
 if TYPE_CHECKING:
     from ...scenarios import Comparison
@@ -29,14 +29,15 @@ AXES = ("effort", "error_rms")
 """Axes of the picture of effort against accuracy."""
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "compare a scenario's controller with its baselines on the same runs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "compare a scenario's controller with its baselines on the same runs"
-    parser = commands.add_parser("compare", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
@@ -57,7 +58,6 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--threads", type=int, metavar="N", help="number of threads (default: one per core)")
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for tables and pictures (default: out)")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -14,15 +14,13 @@ import mujoco
 import numpy as np
 import pytest
 
-import erugin.bridges
 from erugin.bridges.casadi import load
-from erugin.cli.commands import bridges as known
-from erugin.cli.commands.export import FORMATS
+from erugin.bridges.common.bridge import VERBS, Bridge, discover_bridges
+from erugin.cli.commands.export import list_formats
 from erugin.cli.main import main
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 
 from ..support.command_line import NAME
-from ..support.project import read_pyproject
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
@@ -219,7 +217,7 @@ def test_the_format_must_be_given(file: str, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit) as ended:
         export(file)
     assert ended.value.code == 2
-    assert f"a format is required: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
+    assert f"a format is required: --to {'|'.join(list_formats())}" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_to_is_reported(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,14 +231,12 @@ def test_all_bridges_are_listed_with_their_verbs_and_versions(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["bridges"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    folders = {path.parent.name for root in erugin.bridges.__path__ for path in Path(root).glob("*/__init__.py")}
-    assert {bridge.name for bridge in known.BRIDGES} == folders - {"common", "cross_check"}
-    assert [line.split()[0] for line in lines[::2]] == sorted(bridge.name for bridge in known.BRIDGES)
+    assert [line.split()[0] for line in lines[::2]] == sorted(discover_bridges())
     # Two lines each, none of them broken.
-    for bridge, first, second in zip(known.BRIDGES, lines[::2], lines[1::2], strict=True):
+    for bridge, first, second in zip(discover_bridges().values(), lines[::2], lines[1::2], strict=True):
         module = importlib.import_module(f"erugin.bridges.{bridge.name}")
         assert bridge.verbs
-        assert set(bridge.verbs) == set(known.VERBS) & set(module.__all__)
+        assert set(bridge.verbs) == set(VERBS) & set(module.__all__)
         package = f" ({bridge.package} {importlib.metadata.version(bridge.package)})" if bridge.package else ""
         assert first.split(maxsplit=1)[1].rstrip() == f"{', '.join(bridge.verbs)}{package}"
         assert second.strip() == bridge.carries
@@ -250,9 +246,9 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    missing = known.Bridge("mujoco", "no-such-package", "pinocchio", "nothing")
+    missing = Bridge("erugin.bridges.mujoco", "nothing", "no-such-package", "pinocchio")
     assert missing.version is None
-    monkeypatch.setattr("erugin.cli.commands.bridges.BRIDGES", (missing,))
+    monkeypatch.setattr("erugin.cli.commands.bridges.discover_bridges", lambda: {"mujoco": missing})
     assert main(["bridges"]) == 0
     assert "no-such-package is not installed: pip install 'erugin[pinocchio]'" in capsys.readouterr().out
 
@@ -260,13 +256,6 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 def test_a_folder_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bridges", "--out", "nowhere"]) == 2
     assert "--out requires --compare" in capsys.readouterr().err
-
-
-def test_every_extra_is_one_of_the_project_and_brings_the_package() -> None:
-    extras = read_pyproject()["project"]["optional-dependencies"]
-    for bridge in known.BRIDGES:
-        if bridge.extra:
-            assert any(line.startswith(bridge.package) for line in extras[bridge.extra]), bridge.name
 
 
 def test_the_program_has_the_commands_of_the_scenarios_too(capsys: pytest.CaptureFixture[str]) -> None:

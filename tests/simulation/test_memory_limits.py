@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges import drake, fmi, gymnasium, mujoco, pybullet, python_control
+from erugin.bridges import fmi, gymnasium
+from erugin.bridges.common.bridge import discover_bridges
 from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, parametric, verify
 from erugin.controllers import Program, ProgramController, reference_of
 from erugin.controllers.baselines import BrysonWeights, Lqr, attraction_level
@@ -23,6 +24,7 @@ from erugin.symbolic import validation as arrays
 from erugin.symbolic.validation import free_memory, require_memory, step_count
 
 from ..support.arms import two_link_arm
+from ..support.bridges import ROWS, parameters
 
 LANES = 10**9
 START = [0.3, 0.4], [0.0, 0.0]
@@ -64,11 +66,11 @@ def lanes(**given: object) -> Callable[[Path], object]:
     return run
 
 
-def bridge(module: object) -> Callable[[Path], object]:
+def bridge(module: str) -> Callable[[Path], object]:
     """A simulation in another program."""
 
     def run(_: Path) -> object:
-        return module.simulate(arm(), None, *START, 1e12, step=1e-3)  # type: ignore[attr-defined]
+        return importlib.import_module(module).simulate(arm(), None, *START, 1e12, step=1e-3)
 
     return run
 
@@ -90,12 +92,12 @@ ENTRIES: dict[str, Callable[[Path], object]] = {
     "states about an equilibrium": region,
     "lanes of an environment": lambda _: gymnasium.export_vector(n_link_arm(links=2), 10**11),
     "an FMU": fmu_under_a_law,
-    **{each.__name__.rpartition(".")[2]: bridge(each) for each in (drake, fmi, mujoco, python_control)},
-    **({"pybullet": bridge(pybullet)} if find_spec("pybullet") else {}),
+    **{name: bridge(each.module) for name, each in discover_bridges().items() if "simulate" in each.verbs},
 }
+OTHERS = parameters(*(name for name in ENTRIES if name in ROWS))
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("entry", [*(name for name in ENTRIES if name not in ROWS), *OTHERS])
 def test_what_does_not_fit_into_memory_is_refused_by_name(entry: str, tmp_path: Path) -> None:
     with pytest.raises(
         EruginError, match=r"no room for .*GB of memory are needed.*; (take|use)|more than float64 can count"

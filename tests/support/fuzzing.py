@@ -37,7 +37,9 @@ import numpy as np
 
 from erugin import EruginError
 
+from .bridges import ROWS
 from .project import ROOT, read_pyproject
+from .relations import RELATIONS
 
 PATIENCE = float(os.environ.get("ERUGIN_FUZZ_PATIENCE", "5"))
 """Seconds of processor time that a changed call may take, beside ten times what the original took."""
@@ -151,7 +153,7 @@ class Recorder:
                 replaced[id(value)] = self.wrap(entry, value)
                 # The bare function too, by which modules of the same package know it.
                 replaced[id(inspect.unwrap(value))] = replaced[id(value)]
-        for module in [m for name, m in sys.modules.items() if name.startswith("erugin")]:
+        for module in [m for name, m in sys.modules.items() if name.startswith(("erugin", "tests.support."))]:
             for name, value in list(vars(module).items()):
                 if id(value) in replaced:
                     setattr(module, name, replaced[id(value)])
@@ -652,17 +654,13 @@ def call_with_defaults() -> None:
 
 def call_what_no_page_shows() -> None:
     """Small calls of what the documents do not show with their arguments."""
-    import pybullet as pybullet_library
-    from jax import enable_x64
-
     from erugin import constraints as cs
     from erugin import controllers as ct
     from erugin import robots as rb
     from erugin import scenarios as sc
     from erugin import simulation as sm
     from erugin.bridges import cross_check as table
-    from erugin.bridges import drake, fmi, gymnasium, jax, mujoco, pinocchio, pybullet, python_control
-    from erugin.bridges.cross_check.runners import RUNNERS
+    from erugin.bridges.common.bridge import discover_bridges
     from erugin.constraints import solvers as ways
     from erugin.constraints import verification
     from erugin.controllers import baselines, multipliers, robust, servo
@@ -704,12 +702,9 @@ def call_what_no_page_shows() -> None:
     cs.preview(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.choose_sides(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.erugin_structure([disc], skew=lambda x, t: ca.SX([[0.0, 1.0], [-1.0, 0.0]]))
-    cs.bounded_tangential_acceleration(tip, 0.2, 0.1)
-    cs.distance(tip, arm.points["joint1"], 0.5)
-    cs.energy_level(arm.kinetic_energy, 1.0)
+    for _, make in RELATIONS.values():
+        make(arm)
     cs.on_curve(disc, tip)
-    cs.speed_along(disc, tip, 0.1)
-    cs.synchronized(x, y, offset=0.1)
     body = examples.quaternion_body(mass=1.0, inertia=np.diag([0.1, 0.1, 0.15]), center=(0.0, 0.0, 0.1))
     examples.heavy_top(mass=1.0, inertia=np.diag([0.1, 0.1, 0.05]), center=(0.0, 0.0, 0.1))
     frame = next(iter(body.frames.values()), None)
@@ -822,39 +817,15 @@ def call_what_no_page_shows() -> None:
     sampling.Sobol(8, 1)
     seed_numbers(3)
     comparison.Estimate(1.0, 0.5, 1.5)
-    mujoco.Obstacle("disc")
-    text = pybullet.export(arm, limits=False)
-    Path("arm.urdf").write_text(text, encoding="utf-8")
+    for row in ROWS.values():
+        if row.calls is not None:
+            OPEN.extend(row.calls(arm, law))
+    # The row of PyBullet writes it.
     read_urdf("arm.urdf")
     rb.load_urdf("arm.urdf")
-    pybullet.load("arm.urdf")
-    # Kept open, so that their methods can be called again.
-    world = pybullet_library.connect(pybullet_library.DIRECT)
-    loaded = pybullet_library.loadURDF(
-        "arm.urdf", useFixedBase=True, flags=pybullet_library.URDF_USE_INERTIA_FROM_FILE, physicsClientId=world
-    )
-    pybullet_library.setGravity(0.0, -9.81, 0.0, physicsClientId=world)
-    driven = pybullet.drive(law, loaded, client=world)
-    for joint, angle in zip(driven.body.joints, q, strict=True):
-        pybullet_library.resetJointState(loaded, joint, angle, physicsClientId=world)
-    driven.step(1)
-    fmi.export(law, "law.fmu")
-    instance = fmi.Instance("law.fmu", t0=0.0)
-    instance.unit(next(iter(instance.variables)))
-    instance.set({name: instance.get([name])[0] for name in arm.parameters.names[:1]})
-    instance.step(0.0, 0.1)
-    instance.restore(instance.save())
-    OPEN.extend([driven, instance])
-    gymnasium.Reward()
     saved = sm.simulate(arm, law, q, v, 0.05, step=0.01)
     sm.save_motion(saved, "motion.npz")
     sm.load_motion("motion.npz", robot=arm, controller=law)
-    mujoco.simulate(arm, law, q, v, 0.02, step=0.01)
-    fmi.simulate(arm, None, q, v, 0.02, step=0.01)
-    drake.simulate(arm, law, q, v, 0.02, step=0.01)
-    gymnasium.register(scenarios["two-link-arm-moving-obstacle"], "erugin/Fuzz-v0")
-    seen, no = {"q": np.zeros((1, 2))}, np.zeros(1, bool)
-    gymnasium.Transition(seen, seen, np.zeros((1, 2)), no, no, no, 0.1)
 
     # Motions, equations, reports, bridges.
     wheels = rb.two_wheel_robot(
@@ -876,17 +847,8 @@ def call_what_no_page_shows() -> None:
     compared = sc.compare(setup, {"other": lambda setup: ct.OpenLoop(setup.robot, ca.SX([0.0, 0.0]))}, seeds=1)
     compared.pareto("x", "y")
     verification.VelocityJump(np.zeros(2), 0.0, np.ones(2), 0.1, np.zeros(2), np.ones(2))
-    mujoco.export(arm, "arm.xml")
-    mujoco.load("arm.xml")
-    drake.load(drake.export(arm))
-    pinocchio.load(pinocchio.export(arm))
-    python_control.match(arm, python_control.export(arm))
     table.compare_bridges([], bridges=["c"])
-    _ = table.BridgeResult("arm", RUNNERS["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
-    exported = jax.export(law)
-    jax.JaxFunction({"t": arm.t, "q": arm.q, "v": arm.v}, arm.parameters, arm.bias)
-    with enable_x64(True):
-        exported(0.0, np.array(q), np.array(v))
+    _ = table.BridgeResult("arm", discover_bridges()["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
 
 
 def draw_small_pictures() -> None:

@@ -17,19 +17,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from erugin.bridges import drake, mujoco, pinocchio
-from erugin.bridges import pybullet as bullet
+from erugin.bridges import mujoco, pinocchio
 from erugin.bridges.common.body_tree import MassProperties
 from erugin.bridges.common.model_comparison import Match, compare_dynamics
 from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
 from erugin.bridges.common.subtree_inertia import subtree_differences, subtree_unit_mismatch
 from erugin.bridges.common.unit_mismatch import range_unit_mismatch
-from erugin.bridges.pybullet.client import quiet, world
 from erugin.controllers import ProgramController
 from erugin.robots import Frame, Limits, Link, Robot, load_urdf, planar_manipulator, tree_system
 from erugin.robots.tree import Body, Node, Prismatic, Revolute, Tree
 from erugin.symbolic import BridgeError, Parameters
 
+from ...support.bridges import ROWS, Into, into_pybullet, parameters
 from ...support.mujoco_arm import LINKS, arm, model_of
 from ...support.pinocchio_models import export_quietly
 from ...support.simulator_cases import cart, chain, floating, panda, tracking
@@ -78,59 +77,18 @@ def _law(tmp_path_factory: pytest.TempPathFactory) -> ProgramController:
     return tracking(load_urdf(file))
 
 
-def into_mujoco(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a model that MuJoCo reads."""
-    model = model_of(text)
-    model.opt.gravity[:] = 0.0, 0.0, gravity
-    mujoco.drive(law, model, apply="qfrc_applied")
+@pytest.fixture(name="into", params=parameters(*(name for name, row in ROWS.items() if callable(row.units))))
+def _into(request: pytest.FixtureRequest) -> Into:
+    """Drives a law in the model that a program reads."""
+    into = ROWS[request.param].units
+    assert callable(into)
+    return into
 
 
-def into_drake(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a plant that Drake reads."""
-    plant = plants.MultibodyPlant(0.0)
-    parsing.Parser(plant).AddModelsFromString(text, "urdf")
-    plant.WeldFrames(plant.world_frame(), plant.GetFrameByName("base"))
-    plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, gravity])
-    plant.Finalize()
-    drake.drive(law, plant)
-
-
-def into_pybullet(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a body that PyBullet reads."""
-    file = folder / "arm.urdf"
-    file.write_text(text, encoding="utf-8")
-    with world() as client:
-        with quiet():
-            body = pybullet.loadURDF(
-                str(file), useFixedBase=True, flags=pybullet.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client
-            )
-        pybullet.setGravity(0.0, 0.0, gravity, client)
-        bullet.drive(law, body, client=client)
-
-
-def into_pinocchio(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a model that Pinocchio reads."""
-    model = pin.buildModelFromXML(text)
-    model.gravity.linear = np.array([0.0, 0.0, gravity])
-    pinocchio.drive(law, model)
-
-
-Into = Callable[[ProgramController, str, float, Path], None]
-PROGRAMS: dict[str, Into] = {
-    "MuJoCo": into_mujoco,
-    "Drake": into_drake,
-    "PyBullet": into_pybullet,
-    "Pinocchio": into_pinocchio,
-}
-each_program = pytest.mark.parametrize("into", PROGRAMS.values(), ids=PROGRAMS)
-
-
-@each_program
 def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp_path: Path) -> None:
     into(law, UPRIGHT, -9.81, tmp_path)
 
 
-@each_program
 @pytest.mark.parametrize(
     ("units", "gravity", "message"),
     [
@@ -165,7 +123,6 @@ def test_another_unit_is_named(
         into(law, written(UPRIGHT, **units), gravity, tmp_path)
 
 
-@each_program
 def test_ranges_of_joints_in_degrees_or_mm_are_reported(into: Into, law: ProgramController, tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match=r"the model's joint ranges are 57\.3 × the robot's: angles in degrees\?"):
         into(law, in_degrees(UPRIGHT), -9.81, tmp_path)
@@ -174,7 +131,6 @@ def test_ranges_of_joints_in_degrees_or_mm_are_reported(into: Into, law: Program
         into(law, long, -9.81, tmp_path)
 
 
-@each_program
 @pytest.mark.parametrize(
     ("text", "gravity"),
     [
