@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints.constraint import Constraint, second_order
+from ..constraints.constraint import Constraint
 from ..constraints.perturbations.perturbation import Perturbation
+from ..constraints.relations.expression import second_order
 from ..robots.robot import Robot
 from ..simulation.integrators.integrator import Integrator
 from ..simulation.integrators.rk4 import RK4
