@@ -97,7 +97,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(dest="command", metavar="command")
     for name in COMMANDS:
-        command: Command = importlib.import_module(f".commands.{name}", __package__)
+        command = cast(Command, importlib.import_module(f".commands.{name}", __package__))
         added = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY, allow_abbrev=False)
         added.set_defaults(run=command.run)
         # The arguments of the others are not needed, and those of "export" bring every bridge.
