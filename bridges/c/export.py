@@ -366,7 +366,7 @@ def write_scenario(request: ExportRequest) -> None:
         request: request of the command line.
     """
     setup, plant = request.setup, request.setup.robot if request.what == "loop" else None
-    # An identifier of C, also where the scenario's name is none.
+    # An identifier of C, even where the name of the scenario is not one.
     word = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.name)
     export(
         *(request.controller, request.out),

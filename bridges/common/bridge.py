@@ -75,7 +75,7 @@ class ExportFormat:
 
 @dataclass(frozen=True, eq=False)
 class CrossCheck:
-    """How a bridge runs the closed loops of ``erugin bridges --compare``.
+    """Cross-check of a bridge: its run of the closed loops of ``erugin bridges --compare``.
 
     Attributes:
         runs_there: the parts of the loop that the other program runs.

@@ -1,4 +1,4 @@
-"""What every bridge has: its BRIDGE, its lines of pyproject.toml and its row in the table of the tests.
+"""Contract of every bridge: its BRIDGE, its lines of pyproject.toml and its row in the table of the tests.
 
 What is missing is named with the file where it belongs, so that these tests are the list of what a new bridge needs.
 """
