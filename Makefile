@@ -11,7 +11,7 @@ PY = $(VENV)/bin/python
 FOLDERS = package symbolic constraints robots controllers simulation views scenarios bridges cli
 
 # The installation is a tree of links to the sources: an edit takes effect at once, and type checkers can follow it.
-# setuptools comes from .venv, so that installing anew after a file was added needs no network.
+# setuptools comes from .venv, so that installing again after a file was added needs no network.
 INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-compile \
 	--config-settings editable_mode=strict --editable
 
@@ -27,8 +27,8 @@ help:
 	@echo 'make lint        ruff: rules and format'
 	@echo 'make types       mypy and pyright, both strict'
 	@echo 'make bench       run every script benchmarks/bench_*.py'
-	@echo 'make scenarios   run every scenario of the catalogue in full, pictures in out/, and check what is expected of it'
-	@echo 'make comparison  make the published comparison of docs/comparison.md anew (hours)'
+	@echo 'make scenarios   run every scenario of the catalogue, pictures in out/, and check the expected results'
+	@echo 'make comparison  repeat the published comparison of docs/comparison.md (hours)'
 	@echo 'make clean       remove pictures, built packages and caches; to start afresh, remove .venv too'
 	@echo
 	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (default "-n 2 --dist loadfile")'
@@ -83,7 +83,7 @@ scenarios: $(VENV)/tools
 	$(VENV)/bin/erugin run --all --out out
 
 comparison: $(VENV)/tools
-	$(PY) -m docs.studies.rivals
+	$(PY) -m docs.studies.comparison
 
 # build/__editable__.* stays: it is the other half of .venv.
 clean:

@@ -2,8 +2,9 @@
 
 The hand follows a point (3 rows) or a twist (6 rows), at states along a closed loop; each tick is one ``control()``
 from Python, after ``advance()`` with the state before. Bounds are loose, or such that other joints can often take over,
-or too tight for the program. The rival is what TSID and its like solve, least |Θ a − β|² + 10⁻⁶ |(a, u)|² with
-M a + h = u and bounds on u, in Pinocchio's terms and by ``quadprog`` or ``proxsuite`` where they are installed.
+or too tight for the program. The baseline is the problem that TSID and similar libraries solve, least
+|Θ a − β|² + 10⁻⁶ |(a, u)|² with M a + h = u and bounds on u, in Pinocchio's terms and by ``quadprog`` or ``proxsuite``
+where they are installed.
 
     python benchmarks/bench_bounded.py [rounds]
 """

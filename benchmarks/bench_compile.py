@@ -3,7 +3,7 @@
 Each size is built in processes of its own, first with an empty folder for the cache, then with the folder that is left.
 "Derived" is from the links to the expressions of λ, R and a; "kernel" from these to a function that can be called: C is
 written, compiled when cold, and loaded; "first call" binds buffers and evaluates once. A kernel of one operation comes
-before, so that what a process does once, such as asking the compiler for its version, is told apart: "start".
+before, so that what a process does once, such as asking the compiler for its version, is listed separately as "start".
 
     python benchmarks/bench_compile.py [--rounds N] [--small] [--write]
 """
@@ -41,7 +41,7 @@ Found = dict[str, float]
 
 
 def build(n: int) -> Found:
-    """What this process needs for the tick of n links."""
+    """Times of this process for the tick of n links."""
     x, state = ca.SX.sym("x"), chain_state(n)
     before = peak_memory()
     started = time.perf_counter()
@@ -96,7 +96,7 @@ def main(given: Options) -> None:
         "operations",
         "derived [s]",
         "kernel, cold [s]",
-        "cold, a link [ms]",
+        "cold, per link [ms]",
         "kernel, warm [ms]",
     )
     heads += ("start, warm [ms]", "first call [µs]", "library [KiB]", "memory [MiB]", "compiler, at most [MiB]")

@@ -73,7 +73,7 @@ def main(given: Options) -> None:
     kinds = [operations(chain_tick(n).function) for n in sizes]
     own = [sum(one.values()) for one in kinds]
     counts = [in_fresh_process(n) for n in sizes]
-    heads = ("links", "operations", "a link", *KINDS, "other", "instructions", "instructions a link")
+    heads = ("links", "operations", "per link", *KINDS, "other", "instructions", "instructions per link")
     rows: list[tuple[Cell, ...]] = []
     for n, one, total, count in zip(sizes, kinds, own, counts, strict=True):
         machine = "–" if count != count else f"{count:.0f}"

@@ -111,10 +111,10 @@ def main(given: Options) -> None:
     rows: list[tuple[Cell, ...]] = []
     for n, times in derived.items():
         rival = times.get("SymPy")
-        told = (rival.show(1.0), number(rival.over(times["Erugin"]))) if rival else ("–", "–")
-        rows.append((n, times["Erugin"].show(1.0), *told))
+        reported = (rival.show(1.0), number(rival.over(times["Erugin"]))) if rival else ("–", "–")
+        rows.append((n, times["Erugin"].show(1.0), *reported))
     tables = [Table("derivation", tuple(map(Column, heads)), tuple(rows), PICTURE)]
-    heads = ("links", "Erugin [µs]", "Pinocchio `aba` [µs]", "ratio", "operations", "a link")
+    heads = ("links", "Erugin [µs]", "Pinocchio `aba` [µs]", "ratio", "operations", "per link")
     rows = []
     for n, times in moved.items():
         ours, theirs = times["Erugin"], times["Pinocchio"]

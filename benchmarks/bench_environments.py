@@ -1,11 +1,11 @@
 """Environments of the two-link arm that goes round a disc, many side by side on one core, beside Gymnasium's own.
 
-A step of an environment is one step of RK4 at 1 ms, with its observation of 15 numbers, its reward, and the looks at
-the path's end, the disc and the law. The action is the torques; or it is added to a program-constraint law that is
+A step of an environment is one step of RK4 at 1 ms, with its observation of 15 numbers, its reward, and the checks
+of the path's end, the disc and the law. The action is the torques; or it is added to a program-constraint law that is
 evaluated once in a step, or in each of the four stages. ``SyncVectorEnv`` runs the same environments one after the
-other, with the same numbers bit for bit, which is looked at first. Rivals are Gymnasium's Acrobot, two links and RK4 as
-well, side by side in ``SyncVectorEnv``, its CartPole in NumPy arrays, one Euler step of four closed formulas, and
-``mujoco.rollout`` of a free chain of two links one step at a time, without observation, reward or reset.
+other, with the same numbers bit for bit, which is checked first. The baselines are Gymnasium's Acrobot, two links and
+RK4 as well, side by side in ``SyncVectorEnv``, its CartPole in NumPy arrays, one Euler step of four closed formulas,
+and ``mujoco.rollout`` of a free chain of two links one step at a time, without observation, reward or reset.
 
     python benchmarks/bench_environments.py [--rounds N] [--small] [--write]
 """

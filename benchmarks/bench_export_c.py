@@ -1,6 +1,6 @@
 """Laws that are exported as C: what a tick costs, and how far its worst is from its usual time.
 
-Each law is written by ``bridges.c.export``, compiled with ``-std=c99 -O2``, and asked at a million random states, each
+Each law is written by ``bridges.c.export``, compiled with ``-std=c99 -O2``, and called at a million random states, each
 tick timed alone by the monotonic clock; then all over again, five times in all, so that no state follows itself.
 
 - "Tick" is the median of the single ticks, with the clock's own time in it, about 25 ns.
@@ -13,7 +13,7 @@ tick timed alone by the monotonic clock; then all over again, five times in all,
   come from memory then. In a slow loop that is the usual tick.
 
 - "Instructions" is the largest number of machine instructions of a tick over the median number, counted by Valgrind at
-  a thousand states where that is installed. No clock is asked, and nothing else on the machine counts.
+  a thousand states where that is installed. It uses no clock, and other load on the machine has no effect.
 
 Times but the first, and instructions, are multiples of the median.
 
@@ -184,7 +184,7 @@ LAWS: dict[str, Callable[[], Controller]] = {
 
 
 def timed(controller: Controller, folder: Path, states: int) -> tuple[CFolder, int, list[float]]:
-    """What was written, the stack that the compiler says a tick takes [bytes], and what the program printed."""
+    """The exported folder, the stack of a tick reported by the compiler [bytes], and the output of the program."""
     toolchain = find_compiler()
     if not isinstance(toolchain, Compiler):
         raise RuntimeError(toolchain)

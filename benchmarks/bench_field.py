@@ -2,7 +2,7 @@
 
 Straight path of 12 m, cruise speed 1 m/s, 1, 2, 3 or 5 obstacles of radius 0.2 to 0.7 m, drifting at up to 0.4 m/s; the
 velocity is held for 10 ms; a run ends when it passes the end of the path, or after 40 s. ``docs/benchmarks.md`` says
-what is counted and how the rivals were tuned.
+what is counted and how the baselines were tuned.
 
     python benchmarks/bench_field.py [scenes] [--seed 1] [--workers 1] [--csv FILE] [--picture FILE] [--tune]
 """
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--workers", type=positive, default=1, help="processes")
     parser.add_argument("--csv", type=Path, help="write every run to this file")
     parser.add_argument("--picture", type=Path, help="draw one scene of each kind in the plane")
-    parser.add_argument("--tune", action="store_true", help="find the gains anew, and do nothing else")
+    parser.add_argument("--tune", action="store_true", help="search the gains again, and do nothing else")
     options = parser.parse_args()
     if options.tune:
         for dimension in options.dimensions:

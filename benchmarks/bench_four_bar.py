@@ -1,8 +1,8 @@
 """10 s of a four-bar linkage at 1 ms: Erugin beside Pinocchio, MuJoCo and Exudyn; speed, and how closed it stays.
 
 Crank, coupler and rocker of 1, 2 and 2 m, 2 m between the pivots, free under gravity, from two starts: the crank turns
-at 12 rad/s, or all rest. Each side keeps all 10,000 states. "Opens" is the largest distance of the two ends that the
-pin holds together, "energy" the largest error as a share of the largest kinetic energy; both come from angles, by the
+at 12 rad/s, or all rest. Each side keeps all 10,000 states. "Opening" is the largest distance of the two ends that
+the pin joins, "energy" the largest error as a share of the largest kinetic energy; both come from angles, by the
 same formulas for all sides.
 
 - Erugin: RK4 with projection on the loop after each step, one kernel.
@@ -156,8 +156,8 @@ def main(given: Options) -> None:
 
 def table(kept: dict[str, list[tuple[float, float]]], times: dict[str, Timing], steps: int) -> Table:
     """One row for each side."""
-    heads = ["side", "a step [µs]", "over Erugin"]
-    heads += [f"{what}, {name}" for name in starts() for what in ("opens [m]", "energy")]
+    heads = ["library", "step [µs]", "relative to Erugin"]
+    heads += [f"{what}, {name}" for name in starts() for what in ("opening [m]", "energy")]
     rows: list[tuple[Cell, ...]] = []
     for name, timing in times.items():
         numbers = [f"{value:.1e}" for pair in kept[name] for value in pair]

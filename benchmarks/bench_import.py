@@ -73,11 +73,11 @@ def main(given: Options) -> None:
     for what, (time, modules, watched) in found.items():
         label = "all rooms" if what == everything else f"`{what}`"
         rows.append((label, time.show(1.0), modules, ", ".join(watched) or "–"))
-    heads = (Column("import"), Column("time [s]"), Column("modules"), Column("of those watched"))
+    heads = (Column("import"), Column("time [s]"), Column("modules"), Column("watched modules"))
     shown = [(f"{name}", number(seconds * 1e3)) for seconds, name in longest(whats[-1])]
     tables = [
         Table("import", heads, tuple(rows)),
-        Table("import-parts", (Column("package"), Column("of its own [ms]")), tuple(shown)),
+        Table("import-parts", (Column("package"), Column("self time [ms]")), tuple(shown)),
     ]
     reach: list[Reach] = []
     for what in dict.fromkeys(("erugin", whats[-1])):

@@ -1,7 +1,7 @@
 """Thousands of closed loops at once beside ``mujoco.rollout``: throughput over the batch, threads, memory.
 
 A planar chain of seven links, RK4 at 1 ms. Erugin's chains are controlled: their tip is held at a point by a program,
-with λ and R found anew in each of the four stages, and all that a trajectory has is recorded at each step. MuJoCo's
+with λ and R computed in each of the four stages, and all that a trajectory has is recorded at each step. MuJoCo's
 chains are free, without contacts, and its states are recorded: it has less to do. Before anything is timed, free
 motions of both are compared after 0.5 s. Times are per step of one chain; ``mj_step`` is called in a loop of Python.
 
@@ -175,7 +175,7 @@ def table(times: dict[int, dict[str, Timing]]) -> Table:
 def threads_table(times: dict[str, Timing], used: dict[str, float], batch: int, steps: int) -> Table:
     """One row for each side."""
     many = cores()
-    heads = ("side", "one thread [µs]", f"{many} threads [µs]", "speed-up", "peak memory [MiB]")
+    heads = ("library", "one thread [µs]", f"{many} threads [µs]", "speed-up", "peak memory [MiB]")
     rows: list[tuple[Cell, ...]] = []
     for side, mebi in used.items():
         one, more = times[f"{side}, 1"], times[f"{side}, {many}"]

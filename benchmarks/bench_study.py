@@ -1,6 +1,6 @@
 """A study of 10⁵ closed loops: time, memory of all processes, and what a Dask cluster adds to tasks of a second.
 
-The two-link arm of the catalogue goes round a disc, 5 s at 1 kHz, under its own controller and three rivals with
+The two-link arm of the catalogue goes round a disc, 5 s at 1 kHz, under its own controller and three baselines with
 symbolic laws, 25,000 seeds each; results land on disk. Memory is the largest sum over the processes of this script,
 looked at ten times a second. A part of the same study is computed by a local Dask cluster with a worker per core: what
 that adds is the share of the workers' time, from the call to the last file, in which no task was computed.
@@ -43,7 +43,7 @@ SHARED = 3000
 
 @dataclass(frozen=True)
 class Found:
-    """What one run of a study took.
+    """Times of one run of a study.
 
     Attributes:
         seconds: from its start to its last file [s].
@@ -128,7 +128,7 @@ def main(given: Options) -> None:
     seconds = Timing(np.array([one.seconds for one in found]))
     memory = max(one.memory for one in found)
     task, added = np.median(np.array(each), axis=0).tolist()
-    heads = ("runs", "tasks", "failures", "time [s]", "runs a second", "memory [MiB]", "Dask task [s]", "Dask adds")
+    heads = ("runs", "tasks", "failures", "time [s]", "runs per second", "memory [MiB]", "Dask task [s]", "Dask adds")
     one = found[0]
     row: tuple[Cell, ...] = (
         *(one.runs, one.tasks, one.failures, seconds.show(1.0), number(one.runs / seconds.median)),

@@ -88,13 +88,13 @@ def measure(
         size: n or m.
         tick: ours.
         state: about which both are called.
-        theirs: the rival.
+        theirs: the model of the other library.
         rounds: interleaved.
         tree: makes coordinates and rates of Pinocchio's of ours.
         force: on its joints; lengths of springs then do not change from state to state.
         back: makes our accelerations of its own.
         law: whose ``control`` is timed too, if given.
-        lcaba: the rival without corrections, if ``lcaba`` is to be timed too.
+        lcaba: the same without corrections, if ``lcaba`` is to be timed too.
     """
     states = _about(state, still=force is not None)
     pairs = [(tree(q), tree(v)) for q, v in states]
@@ -223,8 +223,8 @@ def table(name: str, measured: Sequence[Measured], caption: str = "") -> Table:
     heads = [Column("robot"), Column("Erugin [µs]"), Column("Pinocchio [µs]"), Column("ratio", number)]
     heads += [Column("`control()` [µs]"), Column("its ratio", number), Column("`lcaba` [µs]")] * more
     heads += [Column("empty [µs]"), Column("kernel [µs]")]
-    heads += [Column("operations"), Column("a joint", number), Column("a ns", number)]
-    heads += [Column("apart", "{:.0e}".format)]
+    heads += [Column("operations"), Column("per joint", number), Column("per ns", number)]
+    heads += [Column("difference", "{:.0e}".format)]
     rows: list[tuple[Cell, ...]] = []
     for one in measured:
         operations = one.tick.operations

@@ -16,26 +16,6 @@ OK, STOPPED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success; a run had to stop or has unexpected values; bad input; Ctrl-C."""
 
 
-class Commands(Protocol):
-    """Collection of the commands' parsers, as returned by ``ArgumentParser.add_subparsers``."""
-
-    def add_parser(self, name: str, *, help: str, description: str, allow_abbrev: bool) -> argparse.ArgumentParser:
-        """Add a parser for the words after the command's name."""
-        ...
-
-
-class Command(Protocol):
-    """A module of this folder that adds its parser, with ``run`` among its defaults."""
-
-    def register(self, commands: Commands) -> None:
-        """Add the command's parser.
-
-        Args:
-            commands: collection of the program's commands.
-        """
-        ...
-
-
 class CommandFunction(Protocol):
     """Function that carries out a command."""
 
@@ -49,6 +29,26 @@ class CommandFunction(Protocol):
 
         Returns:
             An exit code.
+        """
+        ...
+
+
+class Command(Protocol):
+    """A module of the folder ``commands``.
+
+    Attributes:
+        SUMMARY: purpose of the command, for the help.
+        run: function that carries it out.
+    """
+
+    SUMMARY: str
+    run: CommandFunction
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments.
+
+        Args:
+            parser: parser of the words after the command's name.
         """
         ...
 

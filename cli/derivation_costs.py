@@ -67,7 +67,6 @@ def derivation_costs(
     links: Sequence[int],
     *,
     rounds: int = 3,
-    formulations: Sequence[Formulation] = FORMULATIONS,
     progress: Callable[[float], None] | None = None,
 ) -> list[Cost]:
     """Derive a robot of each number of links by each formulation.
@@ -76,7 +75,6 @@ def derivation_costs(
         family: key of ``FAMILIES``.
         links: numbers of links.
         rounds: number of timings of each formulation, in alternation.
-        formulations: formulations to compare.
         progress: called with the fraction that is done, in [0, 1].
 
     Raises:
@@ -89,13 +87,13 @@ def derivation_costs(
             raise ModelError(f"numbers of links and rounds must be at least 1, got {n}")
     build = FAMILIES[family]
     # Some formulations need time proportional to n³, so that the progress is weighted by n³.
-    work, done = sum(n**3 for n in links) * rounds * len(formulations), 0
+    work, done = sum(n**3 for n in links) * rounds * len(FORMULATIONS), 0
     costs: list[Cost] = []
     for n in links:
-        times: dict[str, list[float]] = {formulation.name: [] for formulation in formulations}
+        times: dict[str, list[float]] = {formulation.name: [] for formulation in FORMULATIONS}
         counted: dict[str, tuple[ca.Function, ca.Function]] = {}
         for _ in range(rounds):
-            for formulation in formulations:
+            for formulation in FORMULATIONS:
                 began = time.perf_counter()
                 robot = build(n, formulation)
                 known = [robot.q, robot.v, robot.u, robot.p]

@@ -16,7 +16,7 @@ from typing import cast
 from rich.console import Console
 
 from ..symbolic.errors import EruginError, message_with_notes
-from .command import BAD_INPUT, INTERRUPTED, OK, STOPPED, CommandFunction, Commands
+from .command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Command, CommandFunction
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache", "export", "bridges")
 """Modules of ``commands``, in the order of the help; each adds a command of the same name."""
@@ -45,8 +45,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         errors.print(f"note: {message}", markup=False, soft_wrap=True)
 
     try:
-        parser = _parser()
-        chosen = parser.parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        parser = _parser(words)
+        chosen = parser.parse_args(words)
         run: CommandFunction | None = chosen.run
         if run is None:
             parser.print_help()
@@ -90,13 +91,18 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     return "".join(PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in text), error.end
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="erugin", description="Control of robots by constraints.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"erugin {version('erugin')}")
     parser.set_defaults(run=None)
-    commands: Commands = parser.add_subparsers(dest="command", metavar="command")
+    commands = parser.add_subparsers(dest="command", metavar="command")
     for name in COMMANDS:
-        importlib.import_module(f".commands.{name}", __package__).register(commands)
+        command = cast(Command, importlib.import_module(f".commands.{name}", __package__))
+        added = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY, allow_abbrev=False)
+        added.set_defaults(run=command.run)
+        # The arguments of the others are not needed, and those of "export" bring every bridge.
+        if name in words:
+            command.add_arguments(added)
     return parser
 
 

@@ -156,19 +156,19 @@ class Rank:
 
     Attributes:
         value: number of singular values that count.
-        kept: smallest of these, as a share of the largest; 1 if no value counts.
-        dropped: largest of the others, likewise; 0 if all count.
+        smallest_kept: smallest of these, as a share of the largest; 1 if no value counts.
+        largest_dropped: largest of the others, likewise; 0 if all count.
         full: largest rank that the shape allows.
     """
 
     value: int
-    kept: float
-    dropped: float
+    smallest_kept: float
+    largest_dropped: float
     full: int
 
     def __str__(self) -> str:
         """Such as ``2 of 3 (kept 0.31, dropped 1e-17)``."""
-        return f"{self.value} of {self.full} (kept {self.kept:.2g}, dropped {self.dropped:.2g})"
+        return f"{self.value} of {self.full} (kept {self.smallest_kept:.2g}, dropped {self.largest_dropped:.2g})"
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class LeastEffortAllocation:
         whole = ca.densify(ca.diag(B.T @ robot.factor.solve(B)))
         if Trait.OVERACTUATED in traits(robot):
             passing = SemidefiniteLdl.of(W, whole)
-            share = ca.if_else(ca.sum1(passing.kept) >= degrees_of_freedom(robot), 1, 0)
+            share = ca.if_else(ca.sum1(passing.independent) >= degrees_of_freedom(robot), 1, 0)
             return cls(reach.T, passing, eye, share)
         square = Ldl.of(W)
         share = ca.mmin(square.diagonal / whole)

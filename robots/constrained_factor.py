@@ -49,7 +49,7 @@ class NaturalFactor:
     @property
     def independent(self) -> ca.SX:
         """1 where a row is used, 0 where it is left out because it depends on others, shape (k,)."""
-        return self.factor.kept if isinstance(self.factor, SemidefiniteLdl) else ca.SX.ones(self.pivots.numel())
+        return self.factor.independent if isinstance(self.factor, SemidefiniteLdl) else ca.SX.ones(self.pivots.numel())
 
     def solve(self, right: ca.SX) -> ca.SX:
         """Return the reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..simulation import Integrator
 from ..simulation.hybrid.phase import Phase
 from ..simulation.hybrid.simulate_phases import simulate_phases
+from ..simulation.integrators.integrator import Integrator
 from ..simulation.metrics import Metric
 from ..simulation.phased_trajectory import PhasedTrajectory
 from ..simulation.simulator import Simulator

@@ -13,9 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints import Constraint, Perturbation, second_order
+from ..constraints.constraint import Constraint
+from ..constraints.perturbations.perturbation import Perturbation
+from ..constraints.relations.expression import second_order
 from ..robots.robot import Robot
-from ..simulation import RK4, Integrator
+from ..simulation.integrators.integrator import Integrator
+from ..simulation.integrators.rk4 import RK4
 from ..simulation.simulator import Simulator
 from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError

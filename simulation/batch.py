@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..symbolic.compiled_rollout import CompiledRollout, RolloutLoop
 from ..symbolic.compiler import vector_width
 from ..symbolic.validation import whole
-from .integrators.integrator import BLOCK, Advance, StepBlock
+from .integrators.integrator import Advance, StepBlock
 from .record import Record
-from .sample_window import SampleWindow
+from .sample_window import BLOCK, SampleWindow
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -182,26 +182,26 @@ class CompiledRunner:
     """Advances the closed loops of a window.
 
     Attributes:
-        march: the loop over steps, compiled.
+        rollout: the loop over steps, compiled.
     """
 
-    march: CompiledRollout
+    rollout: CompiledRollout
 
     @classmethod
-    def of(cls, march: RolloutLoop, *, batch: bool) -> CompiledRunner | None:
+    def of(cls, loop: RolloutLoop, *, batch: bool) -> CompiledRunner | None:
         """Compile the loop, or return None if there is no compiler or it fails.
 
         Args:
-            march: the loop over steps.
+            loop: the loop over steps.
             batch: True for many loops, to be run as lanes of vector instructions.
         """
-        compiled = march.compile(vector_width() if batch else 1)
+        compiled = loop.compile(vector_width() if batch else 1)
         return None if isinstance(compiled, str) else cls(compiled)
 
     @property
     def width(self) -> int:
         """Number of loops in a vector."""
-        return self.march.lanes
+        return self.rollout.lanes
 
     def start(self, numbers: Array, step: float, t0: float) -> AdvanceLanes:
         """Return a function that advances some loops without holding the interpreter's lock.
@@ -213,6 +213,6 @@ class CompiledRunner:
         """
 
         def advance(window: SampleWindow, x: Array) -> None:
-            self.march.run(window.lanes, window.first, t0, step, x, numbers, [window.states, *window.data.values()])
+            self.rollout.run(window.lanes, window.first, t0, step, x, numbers, [window.states, *window.data.values()])
 
         return advance

@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints import EruginField, require_start
-from ..constraints.field.feasibility import barrier_speeds
+from ..constraints.field.erugin_field import EruginField
+from ..constraints.field.feasibility import barrier_speeds, require_start
 from ..constraints.field.preview import find_standstill
 from ..constraints.field.probe import VelocityField
 from ..constraints.field.stepper import barrier_functions, progress_measures

@@ -16,6 +16,8 @@ from ..symbolic.parameters import Parameters, Range
 from ..symbolic.validation import dense_values, reals, require_memory, vector
 
 Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+"""Parameters: a mapping from names that overrides nominal values, or the whole vector."""
 BatchValues = Mapping[str, ArrayLike] | ArrayLike | None
 
 FARTHEST = 1e15
@@ -141,12 +143,12 @@ def _shapes(length: int) -> str:
     return f"({length},) or (batch, {length})"
 
 
-def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
+def _values(argument: str, parameters: Parameters, given: BatchValues) -> Array:
     """Values of all parameters, shape (np,), or (batch, np) if any is given with a batch axis."""
     if given is None:
         return parameters.values()
     if not isinstance(given, Mapping):
-        rows = _rows(what, given, len(parameters))
+        rows = _rows(argument, given, len(parameters))
         if rows.ndim == 1:
             return parameters.values(rows)
         for i, name in enumerate(parameters.names):
@@ -157,14 +159,16 @@ def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
         if _has_axis(value):
             if name not in parameters.names:
                 raise ParameterError(unknown_name("parameter", name, parameters.names))
-            columns[name] = _column(what, name, value)
+            columns[name] = _column(argument, name, value)
             _require(parameters, name, columns[name])
     single = parameters.values({n: float(columns[n][0]) if n in columns else cast(float, x) for n, x in given.items()})
     if not columns:
         return single
     sizes = {name: len(column) for name, column in columns.items()}
     if len(set(sizes.values())) > 1:
-        raise ShapeError(f"values in {what} must have the same number of lanes, but their numbers of lanes are {sizes}")
+        raise ShapeError(
+            f"values in {argument} must have the same number of lanes, but their numbers of lanes are {sizes}"
+        )
     rows = np.tile(single, (next(iter(sizes.values())), 1))
     for name, column in columns.items():
         rows[:, parameters.names.index(name)] = column
@@ -182,7 +186,7 @@ def _has_axis(value: ArrayLike) -> bool:
         return True
 
 
-def _column(what: str, name: str, value: ArrayLike) -> Array:
+def _column(argument: str, name: str, value: ArrayLike) -> Array:
     allowed = f"parameter {name!r} must be a number, or numbers of shape (batch,)"
     try:
         column = reals("value", value)
@@ -191,7 +195,7 @@ def _column(what: str, name: str, value: ArrayLike) -> Array:
     if column.ndim != 1:
         raise ParameterError(f"{allowed}, got shape {column.shape}")
     if len(column) == 0:
-        raise ShapeError(f"{what}[{name!r}] has no lanes")
+        raise ShapeError(f"{argument}[{name!r}] has no lanes")
     return column
 
 

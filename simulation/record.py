@@ -1,10 +1,11 @@
-"""Record of the samples of parallel runs, and the decision when each run ends."""
+"""Record of the samples of parallel runs: storage, the decision when each run ends, and the motions that result."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
+from ..controllers.program.diagnostics import NEARLY_DEPENDENT
 from ..controllers.status import Status
 from ..symbolic.errors import (
     ContradictoryProgramError,
@@ -23,10 +25,12 @@ from ..symbolic.errors import (
 from ..symbolic.validation import require_memory
 from .closed_loop import ClosedLoop
 from .divergence import STRETCH, DivergenceDetector
-from .integrators.integrator import BLOCK, Integrator
+from .field_motion import find_blocked
+from .integrators.integrator import Integrator
 from .metrics import Metric, MetricTotals
-from .sample_window import Lanes, SampleWindow
+from .sample_window import BLOCK, Lanes, SampleWindow
 from .termination import Ending, TerminationMonitor
+from .trajectories import Trajectories
 
 Array = NDArray[np.float64]
 FAILURES: Mapping[type[EruginError], Status] = {
@@ -38,6 +42,8 @@ FAILURES: Mapping[type[EruginError], Status] = {
 RECORDED_KEYS = ("output", "deviation", "energy", "relative_pivots", "active", "status")
 """Keys stored in a trajectory; the other recorded values are only monitored."""
 FULL_LENGTH = "the duration is over"
+CONFIRMED = 20
+"""Number of consecutive confirmed samples, the most doubtful first, after which all others count as confirmed."""
 EXTRA_NUMBERS = 4
 """Additional values per sample of a trajectory: time, status and temporary masks."""
 
@@ -106,7 +112,7 @@ class Record:
         states: x at the stored samples, shape (lanes, capacity, nx).
         data: recorded values at the stored samples, by key, shape (lanes, capacity, size) each.
         count: samples so far, shape (lanes,); the last of them may be the one that ended the run.
-        kept: number of stored samples, shape (lanes,).
+        stored: number of stored samples, shape (lanes,).
         ended: True for lanes that have ended, shape (lanes,).
         failure: status for which a lane had to stop, shape (lanes,); OK if it did not have to.
         ending: reason for which each lane ended, as a sentence, shape (lanes,).
@@ -132,7 +138,7 @@ class Record:
         with run.memory(lanes):
             self.states = np.empty((lanes, run.capacity, loop.nx))
             self.data = {key: np.empty((lanes, run.capacity, loop.sizes[key])) for key in RECORDED_KEYS}
-        self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
+        self.count, self.stored = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.ended = np.zeros(lanes, dtype=np.bool_)
         self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)
         self.ending = np.full(lanes, FULL_LENGTH, dtype=np.object_)
@@ -155,7 +161,7 @@ class Record:
             end: index after the last lane.
         """
         part, lanes = copy.copy(self), slice(first, end)
-        for name in ("p", "states", "count", "kept", "ended", "failure", "ending", "notes", "metrics"):
+        for name in ("p", "states", "count", "stored", "ended", "failure", "ending", "notes", "metrics"):
             setattr(part, name, getattr(self, name)[lanes])
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
@@ -209,7 +215,7 @@ class Record:
             last[ending.lane], over[ending.lane] = ending.index, True
         metrics = None if self._totals is None else self._totals.add(window, last)
         # An interrupt may occur at any line: no ending is recorded before the samples that lead to it.
-        self._keep(window, last)
+        self._store(window, last)
         if metrics is not None:
             self.metrics[lanes] = metrics
         for ending in endings:
@@ -240,6 +246,63 @@ class Record:
         index = np.minimum(np.arange(run.capacity) * run.every, np.maximum(self.count - 1, 0)[:, None])
         return np.asarray(run.t0 + index * run.step, dtype=np.float64)
 
+    def trajectories(self, wall_time: float) -> Trajectories:
+        """Return the motions of runs that have ended or were interrupted; they reuse the arrays of the record.
+
+        Args:
+            wall_time: time that they took [s].
+        """
+        loop, controller, data = self.run.loop, self.run.controller, self.data
+        nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
+        stored, t = self.stored, self.times()
+        ended = np.arange(self.run.capacity) >= stored[:, None]
+        status = self._statuses()
+        switches = data["active"].shape[2] > 0
+        active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
+        if ended.any():
+            for samples in (t, self.states, *data.values()):
+                samples[ended] = np.nan
+            active[ended] = False
+        notes, endings = [note or () for note in self.notes], list(map(str, self.ending))
+        own, law = self.p[:, :split], self.p[:, split:]
+        for i, found in enumerate(
+            find_blocked(controller, loop.robot, t, self.states[:, :, :nq], stored.tolist(), own, law)
+        ):
+            for first, last in found.spans:
+                within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
+                status[i, within] = Status.BLOCKED
+            notes[i] = tuple(sorted((*notes[i], *found.notes)))
+            messages = [message for time, message in found.notes if any(time == span[0] for span in found.spans)]
+            endings[i] = "; ".join([endings[i], *messages])
+        if controller is not None:
+            failing = sorted(self._failing(controller, t, status))
+            for i, k, verdict, _ in failing:
+                status[i, k] = verdict
+            for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
+                _, k, _, message = next(lane)
+                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), message))))
+        return Trajectories(
+            t=t,
+            q=self.states[:, :, :nq],
+            v=self.states[:, :, nq:],
+            u=data["output"],
+            deviation=data["deviation"],
+            energy=data["energy"][:, :, 0],
+            pivots=data["relative_pivots"],
+            active=active,
+            status=status,
+            count=stored.copy(),
+            failure=self.failure.copy(),
+            endings=tuple(endings),
+            notes=tuple(notes),
+            metrics={name: self.metrics[:, i].copy() for i, name in enumerate(self.run.metrics)},
+            plant=loop.robot,
+            controller=controller,
+            p=self.p[:, :split].copy(),
+            controller_p=self.p[:, split:].copy(),
+            wall_time=wall_time,
+        )
+
     @property
     def _in_place(self) -> bool:
         return self.run.every == 1
@@ -249,23 +312,23 @@ class Record:
             self._rooms[key] = np.zeros((len(self), n, size))
         return self._rooms[key]
 
-    def _keep(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
+    def _store(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
         """Count the samples of a window up to each lane's last, and copy those to be stored."""
         lanes, every, first = window.lanes, self.run.every, window.first
         ends = last[lanes]
         if self._in_place:
-            self.count[lanes] = self.kept[lanes] = first + ends + 1
+            self.count[lanes] = self.stored[lanes] = first + ends + 1
             return
         at = np.arange(-first % every, window.n, every)
         places = (first + at) // every
         # The latest sample is stored after the regular ones, and the next regular one overwrites it.
         behind = -(-(first + ends) // every)
-        self.kept[lanes] = -(-first // every)
+        self.stored[lanes] = -(-first // every)
         for target, source in ((self.states, window.states), *((self.data[k], window.data[k]) for k in RECORDED_KEYS)):
             target[lanes[:, None], places] = source[lanes[:, None], at]
             target[lanes, behind] = source[lanes, ends]
         self.count[lanes] = first + ends + 1
-        self.kept[lanes] = behind + 1
+        self.stored[lanes] = behind + 1
 
     def _end(self, ending: Ending, window: SampleWindow) -> None:
         """Record the reason for which a lane ends."""
@@ -286,3 +349,42 @@ class Record:
             if said:
                 self.failure[lane] = status
                 self.ending[lane] = f"at t = {t:g} s: {said}"
+
+    def _failing(
+        self, controller: Controller, t: Array, status: NDArray[np.int64]
+    ) -> Iterator[tuple[int, int, Status, str]]:
+        """Yield lane, sample, status and message where rows are nearly dependent and verification fails.
+
+        Samples with the smallest pivots are checked first, until :data:`CONFIRMED` in a row are confirmed.
+        """
+        robot = self.run.loop.robot
+        nq, law = robot.coordinates.nq, self.p[:, len(robot.parameters) :]
+        least = self.data["relative_pivots"].min(axis=2, initial=np.inf)
+        lanes, samples = np.nonzero((status == Status.OK) & (least < NEARLY_DEPENDENT))
+        confirmed = 0
+        for j in np.argsort(least[lanes, samples]).tolist():
+            i, k = int(lanes[j]), int(samples[j])
+            x = self.states[i, k]
+            verdict, message = controller.diagnose(float(t[i, k]), x[:nq], x[nq:], law[i])
+            confirmed = confirmed + 1 if verdict is Status.OK else 0
+            if confirmed == CONFIRMED:
+                return
+            if verdict is not Status.OK:
+                yield i, k, verdict, message
+
+    def _statuses(self) -> NDArray[np.int64]:
+        """Status of each sample; at the end of a lane, the status for which it failed.
+
+        Where a state was not finite the controller was not called.
+        """
+        recorded, shape = self.data["status"], (len(self), self.run.capacity)
+        if not recorded.shape[2] and (self.failure == Status.OK).all():
+            return np.full(shape, int(Status.OK), dtype=np.int64)
+        lanes, last = np.arange(len(self)), np.maximum(self.stored - 1, 0)
+        status = np.full(shape, int(Status.OK), dtype=np.int64)
+        if recorded.shape[2]:
+            # Entries beyond the end of a lane were never written.
+            called = np.isfinite(recorded[:, :, 0]) & (np.arange(self.run.capacity) < self.stored[:, None])
+            status[called] = recorded[called, 0]
+        final = np.where(self.failure != Status.OK, self.failure, status[lanes, last])
+        return np.where(np.arange(self.run.capacity) >= last[:, None], final[:, None], status)

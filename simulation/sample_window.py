@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+BLOCK = 100
+"""Samples per block: few enough for a progress bar and Ctrl-C, enough to make the overhead of Python negligible."""
 FEW = 4
 """Number of samples that are reduced directly, without folding."""
 COLUMNS = 2

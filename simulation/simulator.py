@@ -21,19 +21,17 @@ from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from ..symbolic.validation import finite, positive, require_distinct_times, step_count, whole
 from .batch import CompiledRunner, LaneRunner, run_alone, run_together, thread_count
-from .closed_loop import ClosedLoop
-from .initial_conditions import BatchValues, InitialConditions, require_own_names
+from .closed_loop import ClosedLoop, close_loop
+from .initial_conditions import BatchValues, InitialConditions, Values, require_own_names
 from .integrators.integrator import Integrator, StartRun
 from .integrators.rk4 import RK4
-from .metrics import Metric
-from .numeric_loop import close_loop, require_parts
+from .metrics import Metric, integrands
 from .record import Record, RunSettings
-from .start_checks import NaturalCheck, StepLimit
+from .start_checks import NaturalCheck, StepLimit, require_parts
 from .trajectories import Trajectories
 from .trajectory import SimulationError, SimulationInterrupted, Trajectory
 
 Array = NDArray[np.float64]
-Values = Mapping[str, float] | ArrayLike | None
 
 
 class Simulator:
@@ -71,12 +69,13 @@ class Simulator:
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
-        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=self.metrics)
-        self._march = self._integrator.march(self._loop)
+        expressions = integrands(robot, controller, self.metrics or {})
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=expressions)
+        self._rollout_loop = self._integrator.rollout_loop(self._loop)
         # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
         self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
-        if self._march is None:
+        if self._rollout_loop is None:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
@@ -90,7 +89,7 @@ class Simulator:
     @property
     def is_vectorized(self) -> bool:
         """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
-        return self._march is not None
+        return self._rollout_loop is not None
 
     @property
     def memory(self) -> object | None:
@@ -268,11 +267,11 @@ class Simulator:
         except KeyboardInterrupt as interrupt:
             record.ending[~record.ended] = "interrupted"
             message = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
-            motions = Trajectories.of(record, spent)
+            motions = record.trajectories(spent)
             if starts.batch:
                 raise SimulationInterrupted(cast(Trajectory, motions), message) from interrupt
             raise SimulationInterrupted(motions[0]) from interrupt
-        return Trajectories.of(record, spent), cause
+        return record.trajectories(spent), cause
 
     @functools.cached_property
     def _start(self) -> StartRun:
@@ -280,13 +279,13 @@ class Simulator:
         return self._integrator.prepare(self._loop)
 
     def _runner(self, batch: bool, exact: bool) -> LaneRunner | None:
-        if self._march is None:
+        if self._rollout_loop is None:
             return None
         key = batch, exact
         if key not in self._runners:
             symbolic = self._loop.symbolic()
             shared = symbolic.shared_parameters if exact and symbolic is not None else ()
-            self._runners[key] = CompiledRunner.of(replace(self._march, shared_parameters=shared), batch=batch)
+            self._runners[key] = CompiledRunner.of(replace(self._rollout_loop, shared_parameters=shared), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Checks before a run: natural constraints at the start, gains, and the longest stable step.
+"""Checks before a run: the parts of a loop, natural constraints at the start, gains, and the longest stable step.
 
 Problems of the natural constraints are reported before the run, not by its ending.
 """
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..constraints.solvability import ConstrainedMotion, solvability
+from ..controllers.controller import Controller
 from ..robots.natural_constraints import dependent_rows
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError, StartWarning, caller_stacklevel
 from ..symbolic.kernel import Kernel
 from ..symbolic.kernel_map import evaluate_each
-from ..symbolic.parameters import Parameters
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .closed_loop import require_controller
 from .integrators.integrator import Integrator
 
 Array = NDArray[np.float64]
@@ -33,6 +35,33 @@ CONTRADICTION = 1e-2
 
 WORTH_A_LOOK = 1e-6
 """Share of the longest row below which the independent part of a row is examined; far above the rank tolerance."""
+
+
+def require_parts(
+    robot: Robot, controller: Controller | None, integrator: Integrator | None, stop: ca.SX | None
+) -> None:
+    """Raise ModelError for arguments from which no loop can be built.
+
+    Args:
+        robot: the plant.
+        controller: the controller, or None for free motion.
+        integrator: the integrator; None for the default.
+        stop: stop condition; a scalar expression in time, coordinates, velocities and parameters, or None.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"the plant must be a Robot, got {robot!r}")
+    if controller is not None:
+        require_controller(controller)
+    if integrator is not None and not isinstance(integrator, Integrator):
+        raise ModelError(f"integrator must be an Integrator, such as RK4() or Reduced(), got {integrator!r}")
+    if stop is None:
+        return
+    if not isinstance(stop, ca.SX) or stop.shape != (1, 1):
+        given = f"shape {stop.shape}" if isinstance(stop, ca.SX) else repr(stop)
+        raise ModelError(f"stop must be a scalar expression, got {given}")
+    robot.require_own_symbols("stop", stop, controller.parameters if controller else NO_PARAMETERS)
+    if ca.depends_on(stop, ca.vertcat(robot.u, robot.coordinates.a)):
+        raise ModelError("stop may use time, coordinates, velocities and parameters, not inputs or accelerations")
 
 
 class NaturalCheck:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
-from ..controllers.program.diagnostics import NEARLY_DEPENDENT
 from ..controllers.status import Status
 from ..robots.robot import Robot
-from .field_motion import find_blocked
 from .labels import Labels
-from .record import Record
 from .trajectory import SAMPLED, MotionRecord, Trajectory, require_plant, values_along
 
 if TYPE_CHECKING:
@@ -29,9 +25,6 @@ if TYPE_CHECKING:
 
 
 Array = NDArray[np.float64]
-
-CONFIRMED = 20
-"""Number of consecutive confirmed samples, the most doubtful first, after which all others count as confirmed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,65 +85,6 @@ class Trajectories(MotionRecord):
         for value in self.metrics.values():
             value.setflags(write=False)
         object.__setattr__(self, "metrics", MappingProxyType(dict(self.metrics)))
-
-    @classmethod
-    def of(cls, record: Record, wall_time: float) -> Trajectories:
-        """Build trajectories from a record, whose arrays they reuse.
-
-        Args:
-            record: record of runs that have ended or were interrupted.
-            wall_time: time that they took [s].
-        """
-        loop, controller, data = record.run.loop, record.run.controller, record.data
-        nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
-        kept, t = record.kept, record.times()
-        ended = np.arange(record.run.capacity) >= kept[:, None]
-        status = _statuses(data["status"], record)
-        switches = data["active"].shape[2] > 0
-        active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
-        if ended.any():
-            for samples in (t, record.states, *data.values()):
-                samples[ended] = np.nan
-            active[ended] = False
-        notes, endings = [note or () for note in record.notes], list(map(str, record.ending))
-        own, law = record.p[:, :split], record.p[:, split:]
-        for i, found in enumerate(
-            find_blocked(controller, loop.robot, t, record.states[:, :, :nq], kept.tolist(), own, law)
-        ):
-            for first, last in found.spans:
-                within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
-                status[i, within] = Status.BLOCKED
-            notes[i] = tuple(sorted((*notes[i], *found.notes)))
-            messages = [message for time, message in found.notes if any(time == span[0] for span in found.spans)]
-            endings[i] = "; ".join([endings[i], *messages])
-        if controller is not None:
-            failing = sorted(_failing(controller, record, t, data["relative_pivots"], status, law))
-            for i, k, verdict, _ in failing:
-                status[i, k] = verdict
-            for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
-                _, k, _, message = next(lane)
-                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), message))))
-        return cls(
-            t=t,
-            q=record.states[:, :, :nq],
-            v=record.states[:, :, nq:],
-            u=data["output"],
-            deviation=data["deviation"],
-            energy=data["energy"][:, :, 0],
-            pivots=data["relative_pivots"],
-            active=active,
-            status=status,
-            count=kept.copy(),
-            failure=record.failure.copy(),
-            endings=tuple(endings),
-            notes=tuple(notes),
-            metrics={name: record.metrics[:, i].copy() for i, name in enumerate(record.run.metrics)},
-            plant=loop.robot,
-            controller=controller,
-            p=record.p[:, :split].copy(),
-            controller_p=record.p[:, split:].copy(),
-            wall_time=wall_time,
-        )
 
     def __len__(self) -> int:
         """Number of lanes."""
@@ -286,43 +220,3 @@ class Trajectories(MotionRecord):
     def _last(self, samples: Array) -> Array:
         # A lane without samples has NaN here, as everywhere beyond an end.
         return samples[np.arange(len(self)), np.maximum(self.count - 1, 0)]
-
-
-def _failing(
-    controller: Controller, record: Record, t: Array, pivots: Array, status: NDArray[np.int64], law: Array
-) -> Iterator[tuple[int, int, Status, str]]:
-    """Yield lane, sample, status and message where rows are nearly dependent and verification fails.
-
-    Samples with the smallest pivots are checked first, until :data:`CONFIRMED` in a row are confirmed.
-    """
-    nq = record.run.loop.robot.coordinates.nq
-    least = pivots.min(axis=2, initial=np.inf)
-    lanes, samples = np.nonzero((status == Status.OK) & (least < NEARLY_DEPENDENT))
-    confirmed = 0
-    for j in np.argsort(least[lanes, samples]).tolist():
-        i, k = int(lanes[j]), int(samples[j])
-        x = record.states[i, k]
-        verdict, message = controller.diagnose(float(t[i, k]), x[:nq], x[nq:], law[i])
-        confirmed = confirmed + 1 if verdict is Status.OK else 0
-        if confirmed == CONFIRMED:
-            return
-        if verdict is not Status.OK:
-            yield i, k, verdict, message
-
-
-def _statuses(recorded: Array, record: Record) -> NDArray[np.int64]:
-    """Status of each sample; at the end of a lane, the status for which it failed.
-
-    Where a state was not finite the controller was not called.
-    """
-    shape = len(record), record.run.capacity
-    if not recorded.shape[2] and (record.failure == Status.OK).all():
-        return np.full(shape, int(Status.OK), dtype=np.int64)
-    lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
-    status = np.full(shape, int(Status.OK), dtype=np.int64)
-    if recorded.shape[2]:
-        # Entries beyond the end of a lane were never written.
-        called = np.isfinite(recorded[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
-        status[called] = recorded[called, 0]
-    final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
-    return np.where(np.arange(record.run.capacity) >= last[:, None], final[:, None], status)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
-
-    from .phased_trajectory import PhasedTrajectory
-    from .trajectories import Trajectories
 
 
 class MotionRecord(ABC):
@@ -49,7 +46,7 @@ class MotionRecord(ABC):
         """
         from .storage.motion_file import save_motion
 
-        save_motion(cast("Trajectory | Trajectories | PhasedTrajectory", self), path)
+        save_motion(cast(Any, self), path)
 
 
 class ViewableMotion(MotionRecord):
@@ -105,8 +102,8 @@ class ViewableMotion(MotionRecord):
         return animate(self._motion, path, fps, speed)
 
     @property
-    def _motion(self) -> Trajectory | PhasedTrajectory:
-        return cast("Trajectory | PhasedTrajectory", self)
+    def _motion(self) -> Any:  # noqa: ANN401 - the functions of views name the classes of motions, which extend this one
+        return self
 
 
 Array = NDArray[np.float64]

@@ -11,10 +11,9 @@ import casadi as ca
 import numpy as np
 
 from ..controllers.status import Status
-from .simulator import Simulator, Values
-from .trajectory import SimulationError, SimulationInterrupted, Trajectory
-
-SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+from .initial_conditions import Values
+from .simulator import Simulator
+from .trajectory import SAMPLED, SimulationError, SimulationInterrupted, Trajectory
 
 
 class RepeatedStep:

@@ -78,16 +78,19 @@ def temporary_directory() -> Path:
     )
 
 
-def has_free_space(folder: Path, size: int = 4 * 2**20) -> bool:
-    """True if a file of this size can be written: the disk is not full, nor read-only, nor a quota used up.
+LIBRARY_SIZE = 4 * 2**20
+"""Size of a large library [bytes]."""
+
+
+def has_free_space(folder: Path) -> bool:
+    """True if a library can be written: the disk is not full, nor read-only, nor a quota used up.
 
     Args:
         folder: folder to try.
-        size: size of the file [bytes].
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(size))
+            file.write(bytes(LIBRARY_SIZE))
     except OSError:
         return False
     return True

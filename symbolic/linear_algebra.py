@@ -356,20 +356,20 @@ class SemidefiniteLdl:
 
     A row that depends on the rows before it has a zero pivot; its column and its own equation are left out, so that
     A = L D Lᵀ still holds. The solution with zeros for those rows, projected onto the range of L, is A⁺b for every b in
-    the range of A: x = L (LᵀL)⁻¹ Lᵀ x₀. For other b, the rows that were kept hold exactly, and the residual of those
+    the range of A: x = L (LᵀL)⁻¹ Lᵀ x₀. For other b, the independent rows hold exactly, and the residual of those
     that were left out is the contradiction.
 
     All operations are straight-line: no row is exchanged, and no loop depends on numbers.
 
     Attributes:
-        lower: L, shape (n, n), with ones on the diagonal of the columns that are kept.
+        lower: L, shape (n, n), with ones on the diagonal of the columns of independent rows.
         pivots: pivots before any was left out, shape (n,).
-        kept: 1 if the pivot is kept, 0 if it is left out, shape (n,).
+        independent: 1 if a row is independent of those before it, 0 if it is left out, shape (n,).
     """
 
     lower: ca.SX
     pivots: ca.SX
-    kept: ca.SX
+    independent: ca.SX
 
     @classmethod
     def of(cls, matrix: ca.SX, scale: ca.SX | None = None, *, tolerance: float = PIVOT_TOLERANCE) -> SemidefiniteLdl:
@@ -391,7 +391,7 @@ class SemidefiniteLdl:
             raise ModelError(f"scale must have shape ({n},), one entry for each pivot, got shape {scale.shape}")
         lower = ca.SX.zeros(n, n)
         pivots: list[ca.SX] = []
-        kept: list[ca.SX] = []
+        independent: list[ca.SX] = []
         noise: list[ca.SX] = []
         for j in range(n):
             pivot = matrix[j, j]
@@ -402,17 +402,17 @@ class SemidefiniteLdl:
             noise.append(SEMIDEFINITE_ROUNDING * size + sum((lower[j, k] ** 2 * noise[k] for k in range(j)), ca.SX(0)))
             least = ca.fmax(tolerance * size, noise[j])
             # NaN satisfies neither comparison: it stays NaN, and is not taken for a zero pivot.
-            is_kept = ca.if_else(pivot > least, 1, ca.if_else(pivot <= least, 0, float("nan")))
+            is_independent = ca.if_else(pivot > least, 1, ca.if_else(pivot <= least, 0, float("nan")))
             divisor = ca.if_else(pivot > least, pivot, 1)
             pivots.append(pivot)
-            kept.append(is_kept)
-            lower[j, j] = is_kept
+            independent.append(is_independent)
+            lower[j, j] = is_independent
             for i in range(j + 1, n):
                 entry = matrix[i, j]
                 for k in range(j):
                     entry = entry - lower[i, k] * lower[j, k] * pivots[k]
-                lower[i, j] = is_kept * (entry / divisor)
-        return cls(lower, ca.vertcat(ca.SX(0, 1), *pivots), ca.vertcat(ca.SX(0, 1), *kept))
+                lower[i, j] = is_independent * (entry / divisor)
+        return cls(lower, ca.vertcat(ca.SX(0, 1), *pivots), ca.vertcat(ca.SX(0, 1), *independent))
 
     def solve(self, right: ca.SX) -> ca.SX:
         """Solve for the least-norm x with A x = b.
@@ -423,9 +423,9 @@ class SemidefiniteLdl:
         if self.pivots.numel() == 0:
             return right
         L = self.lower
-        x = L @ Ldl.of(L.T @ L + ca.diag(1 - self.kept)).solve(L.T @ self.basic(right))
+        x = L @ Ldl.of(L.T @ L + ca.diag(1 - self.independent)).solve(L.T @ self.basic(right))
         # LᵀL squares the ratio of the rows' units, so that the residual is solved for once more.
-        return x + self.basic(right - L @ (ca.diag(self.kept * self.pivots) @ (L.T @ x)))
+        return x + self.basic(right - L @ (ca.diag(self.independent * self.pivots) @ (L.T @ x)))
 
     def basic(self, right: ca.SX) -> ca.SX:
         """Solve for the x with A x = b that is zero in the rows that were left out.
@@ -439,10 +439,10 @@ class SemidefiniteLdl:
             for k in range(i):
                 rows[i] = rows[i] - self.lower[i, k] * rows[k]
             # Below a column of zeros nothing is subtracted, but the row's own number must not be passed on either.
-            rows[i] = self.kept[i] * rows[i]
-        rows = [rows[i] / ca.if_else(self.kept[i] == 0, 1, self.pivots[i]) for i in range(n)]
+            rows[i] = self.independent[i] * rows[i]
+        rows = [rows[i] / ca.if_else(self.independent[i] == 0, 1, self.pivots[i]) for i in range(n)]
         for i in reversed(range(n)):
             for k in range(i + 1, n):
                 rows[i] = rows[i] - self.lower[k, i] * rows[k]
-            rows[i] = self.kept[i] * rows[i]
+            rows[i] = self.independent[i] * rows[i]
         return ca.vertcat(ca.SX(0, right.size2()), *rows)

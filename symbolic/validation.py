@@ -143,7 +143,7 @@ def vector_argument(
     name: str,
     value: ArrayLike,
     size: int,
-    what: str,
+    meaning: str,
     *,
     infinite: bool = True,
     sign: Literal["any", "nonnegative", "positive"] = "any",
@@ -154,14 +154,14 @@ def vector_argument(
         name: name of the argument, for messages.
         value: a number, or a vector of shape (size,).
         size: length of the vector.
-        what: meaning of the entries, for messages.
+        meaning: meaning of the entries, for messages.
         infinite: False to refuse infinite entries.
         sign: sign that all entries must have.
 
     Raises:
         ModelError: for another shape, a NaN, an infinity or a sign that is not allowed.
     """
-    expected = f"{name} must be a number or {size} of them, {what}, got {value!r}"
+    expected = f"{name} must be a number or {size} of them, {meaning}, got {value!r}"
     try:
         numbers = reals("value", value)
     except (TypeError, ValueError) as error:

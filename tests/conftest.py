@@ -3,7 +3,7 @@
 ``--tier quick`` is ``make test``: every room, with light packages and interpreted kernels. ``--tier rest`` is what
 ``make test-all`` runs after it; ``--tier all``, the default, is both. A test is beyond the quick tier
 
-- by its folder or file, if FOREIGN lists it: it needs other programs or heavy packages;
+- by its folder or file, if FOREIGN lists it and LIGHT does not: it needs other programs or heavy packages;
 - by a marker: ``slow`` (takes more than 2 s), ``sampled`` (all but the first parameters of a test), ``compiled`` (is
   about machine code), ``foreign`` (needs a package or data that the quick tier does not install).
 
@@ -34,20 +34,7 @@ __all__ = ["cache", "compiler", "copier", "terminal"]
 
 FOREIGN = (
     "benchmarks",
-    "bridges/c",
-    "bridges/common/test_controller_memory.py",
-    "bridges/common/test_names.py",
-    "bridges/common/test_state_conversion.py",
-    "bridges/common/test_unit_mismatch.py",
-    "bridges/cross_check",
-    "bridges/drake",
-    "bridges/fmi",
-    "bridges/gymnasium",
-    "bridges/jax",
-    "bridges/mujoco",
-    "bridges/pinocchio",
-    "bridges/pybullet",
-    "bridges/urdf",
+    "bridges",
     "cli/test_export.py",
     "cli/test_replay.py",
     "cli/test_study.py",
@@ -61,6 +48,8 @@ FOREIGN = (
     "simulation/test_memory_limits.py",
     "test_claims.py",
 )
+LIGHT = ("bridges/casadi", "bridges/common/test_recorder.py", "bridges/python_control", "bridges/test_contract.py")
+"""Folders and files in those that need no other program."""
 MODELS = ("Panda", "seven joints", "seven-joint", "URDF", "urdf-")
 """What the identifiers of parameters hold that are robots of the package example-robot-data."""
 HEAVY = (
@@ -123,9 +112,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether FOREIGN lists a file or one of its folders."""
+    """True if FOREIGN lists a file or one of its folders, and LIGHT neither them nor what is in them."""
     place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
-    return any(place == one or place.startswith(f"{one}/") for one in FOREIGN)
+    light = any(f"{place}/".startswith(f"{one}/") or one.startswith(f"{place}/") for one in LIGHT)
+    return not light and any(f"{place}/".startswith(f"{one}/") for one in FOREIGN)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -134,7 +124,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def is_beyond_quick(item: pytest.Item) -> bool:
-    """Whether a test is in the rest tier."""
+    """True if a test is in the rest tier."""
     marked = any(item.get_closest_marker(name) for name in ("slow", "compiled", "foreign"))
     marked = marked or "compiler" in getattr(item, "fixturenames", ())
     return marked or is_foreign(item.path) or any(model in item.name.partition("[")[2] for model in MODELS)

@@ -233,7 +233,7 @@ def test_energies_and_resistances_are_finite_expressions(value: Any) -> None:  #
 
 
 @pytest.mark.parametrize("value", [3, math.nan, "nonsense", ARM, [3], {3: 3.0}, ca.MX.sym("u", 2), object()])
-def test_another_object_than_what_is_asked_for_is_named(value: Any) -> None:  # noqa: ANN401
+def test_an_object_of_the_wrong_class_is_named(value: Any) -> None:  # noqa: ANN401
     for call in (
         lambda: Program(value, PROGRAM.constraints) if value is not ARM else Program(ANY, ANY),
         lambda: Program(ARM, value),
@@ -265,7 +265,7 @@ def test_parameters_of_holding_are_checked(p: Any) -> None:  # noqa: ANN401
         ProgramController(PROGRAM, realization="bounded").holding(0.0, Q, p)
 
 
-def test_what_numbers_and_sizes_break_is_told_in_the_words_of_the_call() -> None:
+def test_bad_numbers_and_sizes_are_reported_by_argument_name() -> None:
     with pytest.raises(EruginError, match=r"is undefined or overflows with alpha = .*out of range"):
         Baumgarte(-1e200)
     with pytest.raises(ModelError, match=r"no room in memory for Limits.none with nq = 1000000000000"):
@@ -429,7 +429,7 @@ def test_what_has_no_room_is_one_error_which_python_knows_too() -> None:
         MeasurementNoise(LAW, q=0.01, terms=10**12)
 
 
-def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
+def test_an_error_of_casadi_is_one_of_sizes_only_if_its_text_is() -> None:
     def failing(values: list[float]) -> None:
         """Do nothing.
 
@@ -638,7 +638,7 @@ def test_a_truth_value_is_no_number_where_a_mapping_would_do(truth: Any) -> None
 
 
 def test_what_nothing_depends_on_is_a_number_too() -> None:
-    """Arguments that a call happens not to use: without rows, without barriers, of a place that is found anew."""
+    """Arguments that a call happens not to use: without rows, without barriers, of a recomputed position."""
     field = EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1)
     foot = Contact("tip", normal=(0.0, 1.0))
     standing, values = with_contacts(ARM, [foot]), field.parameters.values(None)
@@ -683,7 +683,7 @@ def test_a_deviation_that_overflows_is_no_result() -> None:
 
 @pytest.mark.slow
 def test_events_that_come_together_have_an_end() -> None:
-    """A ball whose bounces would go on for ever if times between them need not be told apart."""
+    """A ball whose bounces would never end if the times between them need not be distinguishable."""
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     ball = lagrangian_system(q=q, v=v, T=v**2 / 2, V=9.81 * q)
     modes = {"flight": Mode(events=(Event(q, "flight", "falling", Rebound(q, 0.6), "bounce"),))}

@@ -1,4 +1,4 @@
-"""What README.md says of this library and of others that are installed, and what pyproject.toml claims, is so."""
+"""Claims of README.md about this library and the installed others, and of pyproject.toml, are true."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from packaging.requirements import Requirement
 
 from erugin import constraints
 from erugin.constraints import Exact, Perturbation
-from erugin.controllers import Controller
-from erugin.controllers import baselines as rivals
+from erugin.controllers import Controller, baselines
 
 from .support.project import ROOT, read_pyproject
 
@@ -45,25 +44,25 @@ def test_every_row_of_the_table_has_a_cell_for_each_library() -> None:
     assert all(cell for row in rows.values() for cell in row.values())
 
 
-def test_the_perturbation_equations_are_as_many_as_is_said() -> None:
+def test_the_stated_number_of_perturbation_equations_is_right() -> None:
     # z = 0 is a row without an equation.
     count = len([each for each in concrete(constraints, Perturbation) if each is not Exact])
     assert f"{WORDS[count]} perturbation equations" in table()["deviations"]["Erugin"]
 
 
-def test_the_control_laws_are_as_many_as_is_said() -> None:
-    count = len(concrete(rivals, Controller))
+def test_the_stated_number_of_control_laws_is_right() -> None:
+    count = len(concrete(baselines, Controller))
     assert table()["control laws to compare with"]["Erugin"].startswith(f"{count}, ")
 
 
-def test_the_motions_in_other_programs_are_as_near_as_is_said() -> None:
+def test_the_stated_agreement_with_other_programs_is_right() -> None:
     page = (ROOT / "docs" / "bridges.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| ([0-9.e+-]+) \| [0-9.e+-]+ \| [0-9.]+ \|", page, re.MULTILINE)
     assert len(rows) == 2 * len({name for name, _ in rows}) >= 18
     off = {name for name, apart in rows if float(apart) > 1e-10}
     assert off == {"pybullet"}
-    said = table()["laws and robots for other programs"]["Erugin"]
-    assert "to 1e-10 rad in all but PyBullet, 1e-3 rad off" in said
+    message = table()["laws and robots for other programs"]["Erugin"]
+    assert "to 1e-10 rad in all but PyBullet, 1e-3 rad off" in message
     assert all(float(apart) < 1.5e-3 for name, apart in rows if name == "pybullet")
 
 
@@ -71,13 +70,13 @@ def test_versions_of_others_are_those_that_are_looked_at() -> None:
     head = next(line for line in README.splitlines() if re.search(r"\| Erugin \d", line))
     packages = {"Pinocchio": "pin", "MuJoCo": "mujoco", "Exudyn": "exudyn", "SymPy": "sympy"}
     for name, package in packages.items():
-        said = re.search(rf"\| {name} ([0-9.]+) \|", head)
-        assert said is not None, name
+        message = re.search(rf"\| {name} ([0-9.]+) \|", head)
+        assert message is not None, name
         version = importlib.metadata.version(package)
-        assert version == said[1] or version.startswith(f"{said[1]}."), (name, version)
+        assert version == message[1] or version.startswith(f"{message[1]}."), (name, version)
 
 
-def test_pinocchio_has_what_is_said_and_its_wheel_lacks_what_is_said() -> None:
+def test_pinocchio_has_what_the_table_states_and_its_wheel_lacks_the_rest() -> None:
     pin: Any = importlib.import_module("pinocchio")
     assert "wheel from PyPI, which is built without CasADi, CppAD and SDF" in " ".join(README.split())
     assert pin.WITH_CPPAD is False
@@ -102,8 +101,8 @@ def test_mujoco_has_the_integrators_and_equality_constraints_that_are_named() ->
     # The distance is a number of old, which no file can name.
     flexes = {"flex": "edges", "flexvert": "vertices", "flexstrain": "strain"}
     kinds = members(mujoco.mjtEq, "mjEQ_") - {"distance"}
-    said = table()["ready constraints"]["MuJoCo"]
-    assert said == f"connect, weld, joint, tendon, flex ({', '.join(flexes.values())})"
+    message = table()["ready constraints"]["MuJoCo"]
+    assert message == f"connect, weld, joint, tendon, flex ({', '.join(flexes.values())})"
     assert kinds == {"connect", "weld", "joint", "tendon", *flexes}
     assert {"dcmotor", "pid"} <= members(mujoco.mjtDyn, "mjDYN_")
     for field in ("actuator_delay", "sensor_delay", "sensor_interval"):
@@ -112,8 +111,8 @@ def test_mujoco_has_the_integrators_and_equality_constraints_that_are_named() ->
 
 def test_drake_has_what_is_named() -> None:
     plant: Any = importlib.import_module("pydrake.multibody.plant").MultibodyPlant
-    said = table()["ready constraints"]["Drake"]
-    assert said == "discrete plants only: coupler, distance, ball, weld; tendon in C++"
+    message = table()["ready constraints"]["Drake"]
+    assert message == "discrete plants only: coupler, distance, ball, weld; tendon in C++"
     for name in ("AddCouplerConstraint", "AddDistanceConstraint", "AddBallConstraint", "AddWeldConstraint"):
         assert hasattr(plant, name), name
     assert not hasattr(plant, "AddTendonConstraint")
@@ -166,7 +165,7 @@ def test_the_pythons_that_are_claimed_are_those_that_are_run() -> None:
 
 
 @pytest.mark.parametrize(("version", "wanted"), [("3.11", True), ("3.12", False), ("3.14", False)])
-def test_pybullet_is_asked_for_only_where_it_has_wheels(version: str, wanted: bool) -> None:
+def test_pybullet_is_required_only_where_it_has_wheels(version: str, wanted: bool) -> None:
     extras = read_pyproject()["project"]["optional-dependencies"]
 
     def packages(extra: str, seen: frozenset[str] = frozenset()) -> set[str]:

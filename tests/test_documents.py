@@ -1,4 +1,4 @@
-"""What the documents show runs, and their links lead somewhere."""
+"""The snippets of the documents run, and their links exist."""
 
 from __future__ import annotations
 

@@ -39,14 +39,15 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def sources() -> Iterator[tuple[Path, str]]:
-    """The product's modules."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+    """The modules of the product, of its tests and benchmarks, and the scripts of its documents."""
+    for folder in (*ROOMS, "tests", "benchmarks", "docs"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path != Path(__file__).resolve():
+                yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
 def uses(place: str, line: int, text: str) -> list[str]:
-    """Where a text uses one of the words."""
+    """Uses of the words in a text, with their lines."""
     return [
         f"{place}:{line + text[: match.start()].count(chr(10))}: {match[0]!r}: write {instead}"
         for word, instead in WORDS.items()

@@ -50,12 +50,12 @@ SHOWN_ELSEWHERE = {
 UNUSED = {
     "erugin.controllers.Controller.advance": "a law without memory takes nothing in",
     "erugin.controllers.ProgramController.advance": "likewise, unless it is bounded",
-    "erugin.controllers.wrappers.Fallback.control": "what a broken sensor tells is what it is for",
+    "erugin.controllers.wrappers.Fallback.control": "it exists to handle the output of a broken sensor",
     "erugin.controllers.wrappers.Fallback.observe": "likewise",
     "erugin.controllers.wrappers.Fallback.advance": "likewise",
     "erugin.scenarios.comparison.Paired.of": "the metric of a run that failed is NaN, which loses against any other",
 }
-"""Methods that may be given numbers that are none, and why."""
+"""Methods that may be called with NaN, and why."""
 
 INNER = (Metric, Distribution, Integrator, Wrapper, QuadraticForm, LegendreTransform)
 """Of these the loops of the library call methods with arrays that they made themselves, of runs that have diverged too:
@@ -63,18 +63,18 @@ NaN goes through them as NaN."""
 
 
 def fuzz(*arguments: str) -> tuple[list[dict[str, str]], set[str], Mapping[str, Any]]:
-    """Findings of one process, the entries that it called, and what it told at its end."""
+    """Findings of one process, the entries that it called, and its last report."""
     command = [sys.executable, "-P", "-m", "tests.support.fuzzing", *arguments]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "MPLBACKEND": "agg"}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert told[0]["failed"] == {}
-    return [one for one in told if "kind" in one], set(told[0]["entries"]), told[-1]
+    output = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert output[0]["failed"] == {}
+    return [one for one in output if "kind" in one], set(output[0]["entries"]), output[-1]
 
 
 def is_excused(finding: Mapping[str, str]) -> bool:
-    """Whether a method may be given NaN, or give it."""
+    """True if a method may be called with NaN, or return it."""
     if finding["entry"] in UNUSED:
         return finding["kind"] in ("accepted", "silent NaN")
     owner = owner_of(finding["entry"])
@@ -160,4 +160,5 @@ def test_every_public_entry_is_called() -> None:
     names = {name: value for name, value in public_entries().items() if not isinstance(owner_of(name), type)}
     assert len(names) > 400
     missing = [name for name, value in names.items() if name not in entries and not reason_not_to_call(name, value)]
-    assert not missing
+    where = "tests/support/fuzzing.py, of a bridge in its row of tests/support/bridges.py"
+    assert not missing, f"no call of {', '.join(missing)}: add one to a page of docs, or to {where}"

@@ -109,7 +109,7 @@ def module_name(root: Path, file: Path) -> str:
 
 
 def is_type_checking(test: ast.expr) -> bool:
-    """Whether a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
+    """True if a condition is TYPE_CHECKING or typing.TYPE_CHECKING."""
     return "TYPE_CHECKING" in {getattr(test, "id", ""), getattr(test, "attr", "")}
 
 
@@ -412,13 +412,16 @@ def test_lists_of_packages_match_the_folders() -> None:
     folders = find_packages(ROOT)
     setuptools = read_pyproject()["tool"]["setuptools"]
     assert len(folders) > 10
+    for name, folder in folders.items():
+        assert name in setuptools["packages"], f'pyproject.toml, [tool.setuptools] packages lacks "{name}",'
+        assert name in setuptools["package-dir"], f'pyproject.toml, package-dir lacks "{name}" = "{folder}"'
     assert sorted(setuptools["packages"]) == sorted(folders)
     assert setuptools["package-dir"] == folders
     for folder in folders.values():
         assert (ROOT / folder / "__init__.py").is_file(), f"{folder} is not a package"
 
 
-def test_folder_that_is_missing_from_the_list_is_seen(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_from_the_list_is_detected(tmp_path: Path) -> None:
     for path in ("package/__init__.py", "robots/legs/hip.py", "robots/__pycache__/robot.pyc", "docs/conf.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
@@ -446,7 +449,8 @@ def test_there_is_one_version() -> None:
 
 
 def test_what_is_left_out_of_the_quick_tests_is_there() -> None:
-    assert [place for place in conftest.FOREIGN if not (ROOT / "tests" / place).exists()] == []
+    listed = (*conftest.FOREIGN, *conftest.LIGHT)
+    assert [place for place in listed if not (ROOT / "tests" / place).exists()] == []
 
 
 def test_the_quick_tests_install_nothing_heavy() -> None:

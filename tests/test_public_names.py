@@ -46,17 +46,17 @@ def parameter_names(function: Any) -> list[str]:  # noqa: ANN401 - anything that
 
 
 def faults_of_function(name: str, function: Any, doc: str | None = None) -> Iterator[str]:  # noqa: ANN401
-    """What the docstring leaves out, or says of parameters that are not there."""
+    """Parameters that the docstring lacks, and those that it describes but the function lacks."""
     text = doc or function.__doc__
     if not (text or "").strip():
         yield f"{name} has no docstring"
         return
-    have, said = parameter_names(function), listed(text, "Args")
+    have, message = parameter_names(function), listed(text, "Args")
     # A short docstring may name its few parameters in a sentence; Args, where they are, must be complete.
-    missing = [key for key in have if not (key in said if said else re.search(rf"\b{key}\b", text))]
+    missing = [key for key in have if not (key in message if message else re.search(rf"\b{key}\b", text))]
     if missing:
         yield f"{name} does not document {', '.join(missing)}"
-    if strange := [key for key in said if key not in have]:
+    if strange := [key for key in message if key not in have]:
         yield f"{name} documents {', '.join(strange)}, which it does not take"
 
 
@@ -75,8 +75,8 @@ def faults_of_class(name: str, cls: type[Any]) -> Iterator[str]:
     elif "__init__" in vars(cls) and not issubclass(cls, Enum):
         constructor = vars(cls)["__init__"]
         have = parameter_names(constructor)
-        said = listed(constructor.__doc__ or "", "Args") + listed(text, "Args") + attributes
-        if missing := [key for key in have if key not in said]:
+        message = listed(constructor.__doc__ or "", "Args") + listed(text, "Args") + attributes
+        if missing := [key for key in have if key not in message]:
             yield f"{name}.__init__ does not document {', '.join(missing)}"
         if strange := [key for key in listed(constructor.__doc__ or "", "Args") if key not in have]:
             yield f"{name}.__init__ documents {', '.join(strange)}, which it does not take"

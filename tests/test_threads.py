@@ -38,7 +38,7 @@ def frequent_switches() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def told(*arrays: object) -> bytes:
+def to_bytes(*arrays: object) -> bytes:
     return b"".join(np.asarray(array, dtype=np.float64).tobytes() for array in arrays)
 
 
@@ -69,7 +69,7 @@ def law(realization: str, effort: float = 6.0) -> ProgramController:
 
 def control(realization: str) -> Call:
     shared = law(realization)
-    return lambda i: told(shared.control(*state(i)))
+    return lambda i: to_bytes(shared.control(*state(i)))
 
 
 def solution(realization: str) -> Call:
@@ -77,7 +77,7 @@ def solution(realization: str) -> Call:
 
     def call(i: int) -> bytes:
         found = shared.solve(*state(i))
-        return told(found.multipliers, found.force, found.input, found.acceleration, found.status.value)
+        return to_bytes(found.multipliers, found.force, found.input, found.acceleration, found.status.value)
 
     return call
 
@@ -91,7 +91,7 @@ def curved() -> Call:
 
     def call(i: int) -> bytes:
         shared.reset()
-        return told(*(shared.control(0.02 * k, *state(i)[1:]) for k in range(3)))
+        return to_bytes(*(shared.control(0.02 * k, *state(i)[1:]) for k in range(3)))
 
     return call
 
@@ -99,14 +99,14 @@ def curved() -> Call:
 def rate_limited() -> Call:
     shared = RateLimit(law("actuated"), 50.0)
     shared.advance(0.0, *state(0)[1:])
-    return lambda i: told(shared.control(*state(i)))
+    return lambda i: to_bytes(shared.control(*state(i)))
 
 
 def supervised() -> Call:
     first = law("actuated")
     shared = Fallback(first, ProgramController(first.program, realization="actuated", method=LeastNormMultipliers()))
     shared.advance(0.0, *state(0)[1:])
-    return lambda i: told(shared.control(*state(i)))
+    return lambda i: to_bytes(shared.control(*state(i)))
 
 
 def evaluated() -> Call:
@@ -116,7 +116,7 @@ def evaluated() -> Call:
 
     def call(i: int) -> bytes:
         _, q, v = state(i)
-        return told(robot.evaluate(expressions[i % 40], q=q, v=v), robot.evaluate(robot.mass_matrix, q=q))
+        return to_bytes(robot.evaluate(expressions[i % 40], q=q, v=v), robot.evaluate(robot.mass_matrix, q=q))
 
     return call
 
@@ -126,12 +126,12 @@ def field() -> EruginField:
     return EruginField(path, [circle((2.0, 0.1), 0.3, name="disc")], speed=0.5, margin=0.1)
 
 
-def rehearsed() -> Call:
+def previewed() -> Call:
     shared = field()
 
     def call(i: int) -> bytes:
         found = preview(shared, (0.0, 0.02 * i - 0.06), 6.0, step=0.01)
-        return told(found.clearance, found.progress, found.fastest)
+        return to_bytes(found.clearance, found.progress, found.fastest)
 
     return call
 
@@ -142,7 +142,7 @@ def probed() -> Call:
     def call(i: int) -> bytes:
         draw = np.random.default_rng(i)
         found = shared.motion.at(draw.uniform(-1.0, 4.0, (7, 2)), np.zeros(7))
-        return told(*found.values())
+        return to_bytes(*found.values())
 
     return call
 
@@ -153,7 +153,7 @@ def analysed() -> Call:
     def call(i: int) -> bytes:
         t, q, v = state(i)
         found = analyse(shared, t=t, q=q, v=v)
-        return told(found.rank, found.multipliers, found.acceleration, found.force)
+        return to_bytes(found.rank, found.multipliers, found.acceleration, found.force)
 
     return call
 
@@ -163,7 +163,7 @@ def started() -> Call:
 
     def call(i: int) -> bytes:
         found = start_on(shared, state(i % 5)[1])
-        return told(*found)
+        return to_bytes(*found)
 
     return call
 
@@ -174,7 +174,7 @@ def simulated(realization: str) -> Call:
 
     def call(i: int) -> bytes:
         run = simulator.run(state(i)[1], np.zeros(3), 0.05, step=0.01)
-        return told(run.t, run.q, run.v, run.u)
+        return to_bytes(run.t, run.q, run.v, run.u)
 
     return call
 
@@ -185,7 +185,7 @@ def simulated_apart(realization: str) -> Call:
 
     def call(i: int) -> bytes:
         run = simulate(shared.robot, shared, state(i)[1], np.zeros(3), 0.03, step=0.01)
-        return told(run.t, run.q, run.v, run.u)
+        return to_bytes(run.t, run.q, run.v, run.u)
 
     return call
 
@@ -196,7 +196,7 @@ def kernel(compiled: bool) -> Call:
 
     def call(i: int) -> bytes:
         draw = np.random.default_rng(i)
-        return told(*shared(draw.standard_normal(3), draw.standard_normal((2, 3))))
+        return to_bytes(*shared(draw.standard_normal(3), draw.standard_normal((2, 3))))
 
     return call
 
@@ -213,7 +213,7 @@ CASES: dict[str, tuple[int, Callable[[], Call]]] = {
     "solve, ideal": (200, lambda: solution("ideal")),
     "solve, bounded": (60, lambda: solution("bounded")),
     "evaluate": (200, evaluated),
-    "preview": (14, rehearsed),
+    "preview": (14, previewed),
     "probe of a field": (60, probed),
     "analyse": (60, analysed),
     "start_on": (10, started),
@@ -259,7 +259,7 @@ def test_a_bound_tick_belongs_to_the_thread_that_calls_it_first() -> None:
         mine = BufferedTick.of(shared)
         mine.t[0], mine.q[:], mine.v[:] = state(i)
         mine()
-        return told(mine.output)
+        return to_bytes(mine.output)
 
     with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(own, range(40))) == [told(shared.control(*state(i))) for i in range(40)]
+        assert list(pool.map(own, range(40))) == [to_bytes(shared.control(*state(i))) for i in range(40)]

@@ -14,14 +14,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from ..constraints import EruginField
+from ..constraints.field.erugin_field import EruginField
 from ..simulation.storage.atomic_file import write_whole
 from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .film import GifFrames
 from .style import ARM_COLOR, OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, label_axes, new_figure, save_figure
-from .time_series import FLOOR, draw_inputs
+from .time_series import FLOOR
 
 Array = NDArray[np.float64]
 SIDES = [(1.0, 0.0), (-1.0, 0.0), (0.8, 0.6), (-0.8, 0.6), (0.8, -0.6), (-0.8, -0.6), (0.0, 0.7), (0.0, -0.7)]
@@ -217,7 +217,8 @@ class MovingObstaclePlots:
         """Draw every input over time."""
         figure = new_figure(7.0, 3.4)
         axes = figure.subplots()
-        draw_inputs(axes, trajectory)
+        for i, name in enumerate(trajectory.input_labels):
+            axes.plot(trajectory.t, trajectory.u[:, i], label=name)
         label = (
             "generalized force R [N m]"
             if trajectory.controller and trajectory.controller.applies_force

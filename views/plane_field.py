@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints import FieldReport
 from ..constraints.field.probe import Probe, VelocityField
-from ..constraints.verification import CriticalPoint
+from ..constraints.verification.critical_points import CriticalPoint
+from ..constraints.verification.field_report import FieldReport
 from ..simulation.field_motion import FieldMotion
 from ..simulation.storage.atomic_file import write_whole
 from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
@@ -101,7 +101,7 @@ class FieldView:
             time: the instant [s].
 
         Raises:
-            ShapeError: if x and y are no finite grids of one shape.
+            ShapeError: if x and y are not finite arrays of the same shape.
         """
         x, y = _grid(x, y)
         places = np.column_stack([x.ravel(), y.ravel()])

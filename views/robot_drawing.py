@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import casadi as ca
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.gridspec import SubplotSpec
 from numpy.typing import NDArray
 
 from ..simulation.phased_trajectory import PhasedTrajectory
-from ..simulation.trajectory import Trajectory
+from ..simulation.trajectory import SAMPLED, Trajectory
 from ..symbolic.errors import ModelError
 from .skeleton import Kind, Skeleton
 from .style import PATH_COLOR
@@ -210,18 +208,17 @@ def spread(t: Array, count: int) -> list[int]:
     return list(dict.fromkeys(np.clip(np.searchsorted(t, wanted + 1e-9, side="right") - 1, 0, len(t) - 1).tolist()))
 
 
-def thinned(motion: Trajectory, most: int = SEEN) -> Trajectory:
-    """Return the same motion with fewer samples.
+def thinned(motion: Trajectory) -> Trajectory:
+    """Return the same motion with at most :data:`SEEN` samples.
 
     Args:
         motion: the motion.
-        most: largest number of samples to keep.
     """
-    if len(motion) <= most:
+    if len(motion) <= SEEN:
         return motion
-    kept = np.unique(np.linspace(0, len(motion) - 1, most).astype(int))
-    names: Iterable[str] = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
-    return replace(motion, **{name: getattr(motion, name)[kept] for name in names})
+    kept = np.unique(np.linspace(0, len(motion) - 1, SEEN).astype(int))
+    arrays: dict[str, Any] = {name: getattr(motion, name)[kept] for name in SAMPLED}
+    return replace(motion, **arrays)
 
 
 Color = str | tuple[float, float, float, float]
@@ -236,19 +233,18 @@ class RobotAxes:
         axes: matplotlib's axes, in the plane or in space.
     """
 
-    def __init__(self, figure: Figure, places: MotionPostures, position: int | SubplotSpec = 111) -> None:
+    def __init__(self, figure: Figure, places: MotionPostures) -> None:
         """Create the axes.
 
         Args:
             figure: the figure.
             places: positions of the motion.
-            position: position in the figure, as for ``Figure.add_subplot``.
         """
         low, high = places.limits
         self._dimension, self._triad = places.dimension, TRIAD * float((high - low).max())
         space = {"projection": "3d"} if self._dimension == 3 else {}
         # matplotlib's stubs hardly cover three-dimensional axes.
-        self.axes = cast(Any, figure.add_subplot(position, **space))
+        self.axes = cast(Any, figure.add_subplot(**space))
         for name, start, end in zip(AXES, low, high, strict=False):
             getattr(self.axes, f"set_{name}lim")(float(start), float(end))
             getattr(self.axes, f"set_{name}label")(f"{name} [m]")
@@ -307,13 +303,12 @@ class RobotAxes:
             return []
         return list(self.axes.plot(*posture.still.T, "s", color="black", markersize=5, linestyle="none", zorder=6))
 
-    def way(self, way: Array, color: Color = PATH_COLOR, *, label: str = "", width: float = 1.2) -> list[Any]:
+    def way(self, way: Array, color: Color = PATH_COLOR, *, label: str = "") -> list[Any]:
         """Draw the path of a point.
 
         Args:
             way: the path, shape (k, dimension) [m].
             color: color of the line.
             label: label in the legend.
-            width: width of the line [points].
         """
-        return list(self.axes.plot(*way.T, color=color, linewidth=width, label=label, zorder=3))
+        return list(self.axes.plot(*way.T, color=color, linewidth=1.2, label=label, zorder=3))

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from ..robots.robot import Robot
-from ..robots.tree.body import WORLD
+from ..robots.tree.joints import WORLD
 from ..robots.tree.tree import Tree
 from ..symbolic.errors import ModelError, unknown_name
 

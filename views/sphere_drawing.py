@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..constraints.curves import Circle
+from ..constraints.curves.circle import Circle
 from ..simulation.trajectory import Trajectory
 from ..symbolic.validation import positive, vector
 from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, label_axes, new_figure, require_samples, save_figure
@@ -34,7 +34,7 @@ def draw_on_sphere(
 
     Raises:
         ModelError: for a radius that is not positive, or a motion without samples.
-        ShapeError: for a centre that is no point of space.
+        ShapeError: if a centre is not a point in space.
     """
     require_samples(motion)
     center, radius = vector("center", center, 3), positive("radius", radius)

@@ -54,11 +54,11 @@ class Panel:
     magnitude: bool = False
 
     @classmethod
-    def by_unit(cls, what: str, columns: Columns, values: Array) -> list[Panel]:
+    def by_unit(cls, quantity: str, columns: Columns, values: Array) -> list[Panel]:
         """Return a panel for each unit.
 
         Args:
-            what: name of the quantity.
+            quantity: name of the quantity.
             columns: their names and units.
             values: values of the columns, shape (N, number of them).
         """
@@ -66,7 +66,7 @@ class Panel:
         for unit in dict.fromkeys(columns.units):
             places = [i for i, own in enumerate(columns.units) if own == unit]
             names = tuple(columns.names[i] for i in places)
-            panels.append(cls(f"{what} [{unit}]" if unit else what, names, values[:, places]))
+            panels.append(cls(f"{quantity} [{unit}]" if unit else quantity, names, values[:, places]))
         return panels
 
     @property
@@ -237,27 +237,6 @@ def overview_picture(motion: Trajectory | PhasedTrajectory, target: Path) -> Non
         target: path of the file, of any type that matplotlib supports.
     """
     save_figure(plot(motion), target)
-
-
-def draw_coordinates(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot each coordinate, with its unit."""
-    for i, label in enumerate(trajectory.labels.coordinates.legend):
-        axes.plot(trajectory.t, trajectory.q[:, i], label=label)
-    label_axes(axes, "coordinates")
-
-
-def draw_inputs(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot each input, or component of the force, with its unit."""
-    for i, label in enumerate(trajectory.input_labels):
-        axes.plot(trajectory.t, trajectory.u[:, i], label=label)
-    label_axes(axes, "inputs")
-
-
-def draw_deviations(axes: Axes, trajectory: Trajectory) -> None:
-    """Plot the magnitude of each row's deviation, on a log axis."""
-    for i, row in enumerate(trajectory.rows):
-        axes.semilogy(trajectory.t, np.maximum(np.abs(trajectory.deviation[:, i]), FLOOR), label=row)
-    label_axes(axes, "|deviation|")
 
 
 def _panels(segments: Sequence[Trajectory], velocities: bool, energy: bool, deviations: bool) -> list[dict[int, Panel]]:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..controllers.baselines import PlanarMotion
+from ..controllers.baselines.differential_drive import PlanarMotion
 from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError
 from .style import PATH_COLOR, label_axes, new_figure, require_samples

@@ -1,1 +1,1 @@
-"""A point among drifting discs or balls: Erugin's field beside two rivals on the same seeded scenes."""
+"""A point among drifting discs or balls: Erugin's field beside two baselines on the same seeded scenes."""

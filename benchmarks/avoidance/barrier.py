@@ -1,4 +1,4 @@
-"""The rival that filters a nominal velocity: control barrier functions and a quadratic programme."""
+"""The baseline that filters a nominal velocity: control barrier functions and a quadratic programme."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .scenes import BOUND, SPAN, Scenes
 
 
 def enclosed(scene: Scenes, grid: Grid) -> bool:
-    """Whether it is proven that no way exists.
+    """True if it is proven that no path exists.
 
     Every way is, at the grid's times, within e = √n/2 of a spacing of places of the grid that lie outside of obstacles
     shrunk by e, and from one to the next within 2 e plus what the speed allows. If none of the places that are reached

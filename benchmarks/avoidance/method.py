@@ -1,4 +1,4 @@
-"""What moves the point: a velocity that depends on where the point and the obstacles are now."""
+"""Method that moves the point: a velocity that depends on where the point and the obstacles are now."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Obstacle:
 
 
 class Method(ABC):
-    """A velocity w(x, t), with gains that can be tuned without building it anew.
+    """A velocity w(x, t), with gains that can be tuned without building it again.
 
     Attributes:
         name: for tables.

@@ -21,7 +21,7 @@ KEYS = ("arrival", "clearance", "length", "speed", "acceleration")
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What became of N runs; every array has shape (N,).
+    """Outcomes of N runs; every array has shape (N,).
 
     Attributes:
         arrival: time at which the end of the path was passed [s], NaN if it was not.
@@ -39,17 +39,17 @@ class Runs:
 
     @property
     def arrived(self) -> NDArray[np.bool_]:
-        """Whether the end was passed, by way of obstacles or not."""
+        """True where the end was passed, through obstacles or not."""
         return np.isfinite(self.arrival)
 
     @property
     def collided(self) -> NDArray[np.bool_]:
-        """Whether the point was inside an obstacle at any time; a run with numbers that are none counts too."""
+        """True where the point was inside an obstacle at any time; a run with NaN counts too."""
         return np.isnan(self.clearance) | (self.clearance < 0.0)
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """Whether it arrived without a collision."""
+        """True where it arrived without a collision."""
         return self.arrived & ~self.collided
 
     def beats(self, other: Runs) -> NDArray[np.bool_]:

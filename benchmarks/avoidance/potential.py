@@ -1,4 +1,4 @@
-"""The rival that descends: an artificial potential field."""
+"""The baseline that descends a potential: an artificial potential field."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """What one method made of the scenes of a task.
+    """Results of one method in the scenes of a task.
 
     Attributes:
         task: the scenes.
@@ -126,7 +126,7 @@ def feasibility(scenes: Scenes, every: Mapping[str, Runs]) -> tuple[Mask, Mask]:
     """Scenes of which it is known that the end can be reached, and those of which neither is known.
 
     A safe arrival within the speed bound by any method proves it. For the others a way is searched, on a coarse and on
-    a fine grid; failing that, a proof that there is none.
+    a fine grid; failing that, a proof that no path exists.
 
     Args:
         scenes: N of them.

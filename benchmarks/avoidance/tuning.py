@@ -2,7 +2,7 @@
 
 The rule: most safe arrivals (the end passed, no collision) over the tuning sets of 1, 2, 3 and 5 obstacles together; of
 equals the least 99th percentile of the way's length. ``TUNED`` holds what it gave with 100 scenes each;
-``python benchmarks/bench_field.py --tune`` finds it anew.
+``python benchmarks/bench_field.py --tune`` repeats the search.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def named(name: str, gains: Gains) -> Method:
 
 
 def methods(dimension: int) -> list[Method]:
-    """Erugin's field, then the rivals, with the gains tuned for the plane or for space."""
+    """Erugin's field, then the baselines, with the gains tuned for the plane or for space."""
     return [named(name, gains) for name, gains in TUNED[dimension].items()]
 
 

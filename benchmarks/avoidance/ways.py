@@ -132,7 +132,7 @@ def _pull(scene: Scenes, t: Array, x: Array, i: int) -> None:
 
 
 def _clear(scene: Scenes, t0: float, t1: float, x0: Array, x1: Array) -> bool:
-    """Whether a straight leg at constant speed is outside of every obstacle, ends included.
+    """True if a straight leg at constant speed is outside of every obstacle, ends included.
 
     It is never too fast: it is shorter than the legs that it stands for, or a mean of two, in the same time.
     """

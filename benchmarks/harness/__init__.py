@@ -1,1 +1,1 @@
-"""What all benchmarks share: rounds, the machine, tables, pictures, and what is to be reached."""
+"""Shared parts of all benchmarks: rounds, the machine, tables, pictures, and targets."""

@@ -22,7 +22,7 @@ SETTINGS = {"ERUGIN_CFLAGS": "-march=x86-64-v3", "ERUGIN_LANES": "4"}
 
 
 def available() -> bool:
-    """Whether there are valgrind and a compiler."""
+    """True if valgrind and a compiler are installed."""
     return shutil.which("valgrind") is not None and isinstance(find_compiler(), Compiler)
 
 
@@ -63,7 +63,7 @@ def _count(command: Sequence[str], folder: str) -> tuple[int, float]:
     answer = _run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command])
     found = re.search(r"^(?:summary|totals): (\d+)", Path(out).read_text(encoding="utf-8"), re.MULTILINE)
     if found is None:
-        raise RuntimeError(f"callgrind told no number of instructions: {answer.stderr}")
+        raise RuntimeError(f"callgrind reported no number of instructions: {answer.stderr}")
     return int(found[1]), float(answer.stdout)
 
 

@@ -34,7 +34,7 @@ def features() -> frozenset[str]:
 
 
 def lanes() -> tuple[int, str]:
-    """How many doubles a vector register holds, and what that is called."""
+    """Number of doubles in a vector register, and the name of the instruction set."""
     return next(((count, name) for flag, count, name in LANES if flag in features()), (1, "no SIMD"))
 
 
@@ -85,7 +85,7 @@ def _packages() -> list[str]:
 def peak_memory() -> float:
     """The most memory that this process has had, in MiB.
 
-    Linux's VmHWM, which begins anew with a program; ``getrusage`` would hold the peak of who started it.
+    Linux's VmHWM, which restarts with each program; ``getrusage`` would include the peak of the parent process.
     """
     try:
         found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
@@ -96,7 +96,7 @@ def peak_memory() -> float:
 
 @functools.cache
 def _field(pattern: str) -> str:
-    """What /proc/cpuinfo says of the first processor."""
+    """Entries of /proc/cpuinfo for the first processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

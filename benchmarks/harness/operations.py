@@ -16,7 +16,7 @@ MOVED = (ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER)
 
 
 def operations(function: ca.Function) -> dict[str, int]:
-    """How many operations of each kind there are, the rest as ``other``.
+    """Number of operations of each kind, the rest as ``other``.
 
     Args:
         function: of SX expressions.

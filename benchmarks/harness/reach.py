@@ -1,4 +1,4 @@
-"""What is to be reached: ours beside a rival's, the ratio, the target; one table that several scripts fill."""
+"""Targets: our figure beside that of another library, the ratio, the target; one table that several scripts fill."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Reach:
     """One row.
 
     Attributes:
-        what: is measured.
-        against: which rival, or nothing for an absolute target.
+        what: measured quantity.
+        against: name of the other library, or empty for an absolute target.
         ours: with its unit, as text.
         theirs: likewise.
         value: what is compared with the target: a ratio, or a number in the unit of the target.
@@ -47,7 +47,7 @@ class Reach:
 
     @property
     def reached(self) -> bool:
-        """Whether the value is as good as the target."""
+        """True if the value is as good as the target."""
         return self.value <= self.target if self.largest else self.value >= self.target
 
     @property
@@ -60,7 +60,7 @@ class Reach:
         return (self.what, self.against or "–", self.ours, self.theirs or "–", measured, goal, verdict, self.note)
 
 
-HEADS = ("what", "against", "ours", "theirs", "ratio or value", "target", "reached", "note")
+HEADS = ("measurement", "compared with", "ours", "theirs", "ratio or value", "target", "reached", "note")
 
 
 def duration(seconds: float) -> str:

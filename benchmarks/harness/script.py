@@ -1,4 +1,4 @@
-"""What every script asks of its command line, and how it hands out what it found."""
+"""Command line and output of every benchmark script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @dataclass(frozen=True)
 class Options:
-    """How a script is run.
+    """Options of a script.
 
     Attributes:
         rounds: interleaved rounds.
@@ -39,7 +39,7 @@ def options(description: str, arguments: Sequence[str] | None = None, *, rounds:
     Args:
         description: what the script measures, its docstring.
         arguments: in place of the command line's.
-        rounds: how many if none are asked for.
+        rounds: default number of rounds.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -61,7 +61,7 @@ def conclude(
     rows: Sequence[Reach] = (),
     pictures: Sequence[tuple[str, Sequence[Panel]]] = (),
 ) -> None:
-    """Print all tables, and write them and the pictures where that is asked for."""
+    """Print all tables, and write them and the pictures on request."""
     print(f"\n{machine()}\n{versions()}\n{given.rounds} interleaved rounds, medians (quartiles)\n")
     for table in (*tables, *([reach.table(rows)] if rows else [])):
         print(f"{table.markdown}\n", flush=True)

@@ -1,1 +1,1 @@
-"""The same robots for Erugin and for each rival."""
+"""The same robots for Erugin and for each other library."""

@@ -17,7 +17,7 @@ from .sizes import GRAVITY, GROUND, LINKAGE, State
 # Without checks of ranges at every access, as its documentation advises for speed.
 sys.__dict__["exudynFast"] = True
 with contextlib.redirect_stdout(io.StringIO()):
-    # It says which of its versions it is.
+    # It prints its version.
     exudyn: Any = importlib.import_module("exudyn")  # has no type information
     items: Any = importlib.import_module("exudyn.itemInterface")
 
@@ -29,7 +29,7 @@ TOLERANCE = 1e-10
 
 
 class ExudynFourBar:
-    """A system that is integrated from a start; built anew for each run, as a run changes it.
+    """A system that is integrated from a start; built again for each run, because a run changes it.
 
     Args:
         start: absolute angles of crank, coupler and rocker, and their rates.

@@ -47,7 +47,7 @@ def four_bar_model(step: float, integrator: str, solref: Sequence[float] = (), s
 
 
 def stepping(model: Foreign, start: State) -> Callable[[], None]:
-    """One ``mj_step`` from Python; the motion goes on from call to call."""
+    """One ``mj_step`` from Python; the motion continues from call to call."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = start
     step = mujoco.mj_step

@@ -57,7 +57,7 @@ class Held:
         return lambda: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
 
     def dynamics(self, force: Array | None = None) -> Callable[[Array, Array], Array]:
-        """The acceleration at any state under joint forces, which are none if not given."""
+        """The acceleration at any state under joint forces, zero by default."""
         tau = np.zeros(self.model.nv) if force is None else force
         settings, dynamics = pin.ProximalSettings(*PROXIMAL), pin.constraintDynamics
         model, data, contacts, contact_data = self.model, self.data, self.contacts, self.contact_data
@@ -76,7 +76,7 @@ class Held:
 
     @property
     def forces(self) -> Array:
-        """What holds each point, shape (points, 3), after a call."""
+        """Force at each fixed point, shape (points, 3), after a call."""
         return np.array([np.array(one.contact_force.linear) for one in self.contact_data])
 
 

@@ -80,7 +80,7 @@ def rods_state(n: int) -> State:
 
 @functools.cache
 def arm_text() -> str:
-    """The Panda of ``example-robot-data`` as URDF: its fingers held, without friction, which the rivals do not have."""
+    """The Panda of ``example-robot-data`` as URDF, fingers fixed, without friction, which the other libraries lack."""
     if str(ROOT) not in sys.path:
         # The tests, which know where the robots are, stand beside this folder.
         sys.path.insert(0, str(ROOT))

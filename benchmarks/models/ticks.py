@@ -52,7 +52,7 @@ class Tick:
 
     @property
     def operations(self) -> int:
-        """How many operations one evaluation takes."""
+        """Number of operations of one evaluation."""
         return sum(operations(self.function).values())
 
     def kernel(self, *, compiled: bool | None = None) -> Kernel:

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...simulation.closed_loop import SymbolicLoop
-from ...simulation.numeric_loop import close_loop
+from ...simulation.closed_loop import SymbolicLoop, close_loop
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ...symbolic.validation import positive, vector
+from ..common.bridge import ExportRequest
 from ..common.symbolic_law import detects_contradiction, require_symbolic_law
 from .closed_loop_code import ClosedLoopCode
 from .controller_code import ControllerCode
@@ -356,6 +356,27 @@ def export(
         )
     return CFolder(
         Path(path), word, tuple(files), text.kernel.operations, text.kernel.work, text.kernel.calls, text.renamed
+    )
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the law or the closed loop of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    setup, plant = request.setup, request.setup.robot if request.what == "loop" else None
+    # An identifier of C, even where the name of the scenario is not one.
+    word = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.name)
+    export(
+        *(request.controller, request.out),
+        name=word if word[:1].isalpha() else f"erugin_{word}",
+        p=setup.controller_p,
+        with_plant=plant,
+        plant_p=None if plant is None else setup.p,
+        q0=setup.q0,
+        v0=setup.v0,
+        overwrite=request.overwrite,
     )
 
 

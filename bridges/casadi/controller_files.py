@@ -17,9 +17,10 @@ from ...simulation.labels import Columns, Labels
 from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, ModelError, ParameterError, unknown_name
 from ...symbolic.parameters import Parameters
+from ..common.bridge import ExportRequest
 from ..common.name_matching import match_names
+from ..common.symbolic_law import require_symbolic_law
 from .file_format import ControllerContent
-from .functions import require_law
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,14 @@ class SignalPlacement:
         return ca.vertcat(ca.SX(0, 1), *(expression[i] for i in order))
 
 
-def _matched_names(what: str, law: Columns, robot: Columns, names: Mapping[str, str]) -> tuple[int, ...]:
+def _matched_names(kind: str, law: Columns, robot: Columns, names: Mapping[str, str]) -> tuple[int, ...]:
     """For each name of the law its index among the robot's names."""
     renamed = {name: other for name, other in names.items() if name in robot.names}
-    found = match_names(robot.names, law.names, what=what, where="the law in the file", names=renamed)
+    found = match_names(robot.names, law.names, what=kind, where="the law in the file", names=renamed)
     extra = [name for i, name in enumerate(law.names) if i not in found]
     if extra:
         raise BridgeError(
-            f"the law in the file has {what} that the robot does not have: {', '.join(extra)}. Its {what}: "
+            f"the law in the file has {kind} that the robot does not have: {', '.join(extra)}. Its {kind}: "
             f"{', '.join(law.names)}; the robot's: {', '.join(robot.names)}"
         )
     pairs = zip(robot, (law.units[k] for k in found), strict=True)
@@ -86,7 +87,7 @@ def _matched_names(what: str, law: Columns, robot: Columns, names: Mapping[str, 
         f"{name} ({own} in the robot, {unit} in the file)" for (name, own), unit in pairs if "" != own != unit != ""
     ]
     if differ:
-        raise BridgeError(f"units of {what} disagree: {', '.join(differ)}. Build the law for a robot in the same units")
+        raise BridgeError(f"units of {kind} disagree: {', '.join(differ)}. Build the law for a robot in the same units")
     return _inverse(tuple(found))
 
 
@@ -157,7 +158,7 @@ def export(
             f"only a Controller can be written as a file, got {type(what).__name__}: functions(robot) and "
             "functions(program) return CasADi functions, which CasADi's own function.save(path) can save"
         )
-    law, parameters = require_law(what), what.parameters
+    law, parameters = require_symbolic_law(what, "be written as a file"), what.parameters
     if p is not None:
         values = dict(zip(parameters.names, parameters.values(p).tolist(), strict=True))
         parameters = replace(parameters, nominal=values)
@@ -209,3 +210,12 @@ def load(path: str | Path, robot: Robot, *, names: Mapping[str, str] | None = No
         return LoadedController(robot, content, placed)
     except ParameterError as error:
         raise BridgeError(f"{file}: it is damaged: {error}") from error
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the law of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    export(request.controller, request.out, p=request.setup.controller_p)

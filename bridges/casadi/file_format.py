@@ -141,40 +141,40 @@ class ExpressionGraph:
         return cls(inputs, tuple(steps), outputs)
 
 
-def require_dict(what: str, content: object) -> dict[str, object]:
+def require_dict(name: str, content: object) -> dict[str, object]:
     """Return a JSON object; raise BridgeError for other content.
 
     Args:
-        what: name of the content in the file, for the message.
+        name: name of the content in the file, for the message.
         content: the content from JSON.
     """
     if not isinstance(content, dict):
-        raise BridgeError(f"{what} must be an object, got {_abbreviated(content)}")
+        raise BridgeError(f"{name} must be an object, got {_abbreviated(content)}")
     return cast(dict[str, object], content)
 
 
-def require_list(what: str, content: object) -> list[object]:
+def require_list(name: str, content: object) -> list[object]:
     """Return a JSON list; raise BridgeError for other content.
 
     Args:
-        what: name of the content in the file, for the message.
+        name: name of the content in the file, for the message.
         content: the content from JSON.
     """
     if not isinstance(content, list):
-        raise BridgeError(f"{what} must be a list, got {_abbreviated(content)}")
+        raise BridgeError(f"{name} must be a list, got {_abbreviated(content)}")
     return cast(list[object], content)
 
 
-def require_integer(what: str, content: object, below: int) -> int:
+def require_integer(name: str, content: object, below: int) -> int:
     """Return an integer from 0 to ``below`` − 1; raise BridgeError for other content.
 
     Args:
-        what: name of the content in the file, for the message.
+        name: name of the content in the file, for the message.
         content: the content from JSON.
         below: upper bound, excluded.
     """
     if not isinstance(content, int) or isinstance(content, bool) or not 0 <= content < below:
-        raise BridgeError(f"{what} must be an integer from 0 to {below - 1}, got {_abbreviated(content)}")
+        raise BridgeError(f"{name} must be an integer from 0 to {below - 1}, got {_abbreviated(content)}")
     return content
 
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from ...controllers.controller import Controller, Law
+from ...controllers.controller import Controller
 from ...controllers.program.program import Program
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
+from ..common.symbolic_law import require_symbolic_law
 
 Model = Robot | Program | Controller
 
@@ -81,7 +82,7 @@ def _parts(model: Model) -> tuple[Robot, Parameters, dict[str, dict[str, ca.SX]]
             found["deviation"] = {"value": model.deviation}
         return model.robot, model.parameters, found
     if isinstance(model, Controller):
-        law = require_law(model)
+        law = require_symbolic_law(model, "become CasADi functions")
         own = {"law": {"value": law.output}, "relative_pivots": {"value": law.relative_pivots}}
         parameters = Parameters.collect([model.parameters, model.robot.parameters])
         return model.robot, parameters, _of_robot(model.robot) | own
@@ -101,21 +102,3 @@ def _of_robot(robot: Robot) -> dict[str, dict[str, ca.SX]]:
     }
     driven = {"acceleration": robot.acceleration, "reactions": robot.reactions}
     return {"acceleration": driven, **{name: {"value": expression} for name, expression in values.items()}}
-
-
-def require_law(controller: Controller) -> Law:
-    """Return the law of a controller as expressions.
-
-    Args:
-        controller: the controller.
-
-    Raises:
-        BridgeError: if it has no symbolic law.
-    """
-    if controller.law is None:
-        raise BridgeError(
-            f"{type(controller).__name__} has no symbolic law, because it solves a problem at each tick or has a "
-            "memory. Use the controller inside a wrapper, or a ProgramController with realization='ideal' or "
-            "'actuated'"
-        )
-    return controller.law

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...robots.tree import Floating, Planar, Prismatic, Revolute
-from ...robots.tree.body import Body, Node, impossible_moments
+from ...robots.tree.body import Body, impossible_moments
+from ...robots.tree.joints import Node
 from ...robots.tree.tree import Tree
 from ...symbolic.errors import BridgeError
 from ...symbolic.validation import constant_values

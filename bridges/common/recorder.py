@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...controllers.controller import Controller
 from ...controllers.status import Status
 from ...robots.robot import Robot
-from ...simulation.numeric_loop import close_loop, require_parts
+from ...simulation.closed_loop import close_loop
 from ...simulation.record import Record, RunSettings
-from ...simulation.trajectories import Trajectories
+from ...simulation.start_checks import require_parts
 from ...simulation.trajectory import SimulationError, Trajectory
 from ...symbolic.errors import ShapeError
 from ...symbolic.parameters import NO_PARAMETERS
@@ -150,7 +150,7 @@ class Recorder:
         if ending is not None:
             self._record.ending[0] = ending
         self._record.notes[0] = self._loop.notes
-        return Trajectories.of(self._record, time.perf_counter() - self._started)[0]
+        return self._record.trajectories(time.perf_counter() - self._started)[0]
 
     def _error(self) -> SimulationError:
         record = self._record

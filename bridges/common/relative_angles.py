@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...robots.robot import Robot
 from ...robots.tree import Joint, Planar, Prismatic, Revolute
-from ...robots.tree.body import WORLD, Node
+from ...robots.tree.joints import WORLD, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.errors import BridgeError
 from ...symbolic.validation import constant_values

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...robots.tree.body import Node, impossible_moments
+from ...robots.tree.body import impossible_moments
+from ...robots.tree.joints import Node
 from .body_tree import MassProperties, TreeEvaluation, combined_mass
 from .model_comparison import TOLERANCE
 from .unit_mismatch import mass_unit_mismatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...controllers.controller import Controller, Law
 from ...controllers.program.program_controller import ProgramController
-from ...controllers.wrappers import Wrapper
+from ...controllers.wrappers.wrapper import Wrapper
 from ...symbolic.errors import BridgeError
 
 

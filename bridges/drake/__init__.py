@@ -4,6 +4,7 @@ Drake is imported when a function of this package is called; without it they rai
 """
 
 from ...symbolic.runtime_type_checks import check_exports
+from ..common.bridge import Bridge, CrossCheck
 from .diagram import drive
 from .export import export
 from .load import load
@@ -17,5 +18,13 @@ __all__ = [
     "simulate",
     "match",
 ]
+
+BRIDGE = Bridge(
+    __name__,
+    carries="the law as a LeafSystem; robots from and to a MultibodyPlant",
+    package="drake",
+    extra="drake",
+    cross_check=CrossCheck("robot from URDF, law as LeafSystem", "Drake's Runge-Kutta 5, equal steps"),
+)
 
 check_exports(globals())

@@ -18,7 +18,8 @@ from ...robots.frame import Frame
 from ...robots.limits import Limits
 from ...robots.robot import Robot
 from ...robots.tree import Floating, Joint, Planar, Prismatic, Revolute
-from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.body import Body
+from ...robots.tree.joints import WORLD, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.optional_dependencies import import_optional

@@ -40,11 +40,11 @@ def drake_errors(doing: str) -> Generator[None]:
 
 
 @contextmanager
-def log_as_warning(what: str) -> Generator[None]:
+def log_as_warning(name: str) -> Generator[None]:
     """Issue one BridgeWarning with all warnings that Drake logs inside the context.
 
     Args:
-        what: name of the model that is read, for the message.
+        name: name of the model that is read, for the message.
     """
     logger, collector = logging.getLogger("drake"), _LogCollector()
     handlers, propagate = logger.handlers[:], logger.propagate
@@ -55,7 +55,7 @@ def log_as_warning(what: str) -> Generator[None]:
         logger.handlers, logger.propagate = handlers, propagate
     if collector.messages:
         warnings.warn(
-            f"Drake does not read all of {what}: {'; '.join(collector.messages)}",
+            f"Drake does not read all of {name}: {'; '.join(collector.messages)}",
             BridgeWarning,
             stacklevel=caller_stacklevel(),
         )

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.setup import Setup
-from ...simulation import RK4
+from ...simulation.integrators.rk4 import RK4
 from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.validation import positive
+from ..common.bridge import ExportRequest
 from ..common.symbolic_law import detects_contradiction
 from .fmu_model import FmuModel, Variable, c_identifier
 from .model_assembly import closed_loop_model, controller_model, plant_model
@@ -193,6 +194,19 @@ def export(
                 stacklevel=caller_stacklevel(),
             )
     return _write_fmu(block, Path(path), version, parts, binary)
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the law, the closed loop or the plant of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    setup, version = request.setup, cast(Version, request.fmi)
+    if request.what == "plant":
+        export(setup.robot, request.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
+    else:
+        export(setup, request.out, version=version, kind=request.what)
 
 
 @dataclass(frozen=True, eq=False)

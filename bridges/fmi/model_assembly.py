@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
+from ...simulation.closed_loop import close_loop
 from ...simulation.labels import Labels
 from ...simulation.natural_rank import natural_pivots
-from ...simulation.numeric_loop import close_loop
 from ...symbolic.errors import BridgeError, ParameterError, unknown_name
 from ...symbolic.linear_algebra import PIVOT_TOLERANCE
 from ...symbolic.parameters import Parameters, Range

@@ -107,12 +107,12 @@ def drive(
 
 
 def _match_variables(
-    ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None, unknown: list[str]
+    ours: list[Variable], instance: Instance, kind: str, names: Mapping[str, str] | None, unknown: list[str]
 ) -> list[str]:
     """Names of the FMU's variables, in the order of ours; units that cannot be compared are added to ``unknown``."""
     theirs = list(instance.variables)
     found = [
-        theirs[i] for i in match_names([own.name for own in ours], theirs, what=what, where="the FMU", names=names)
+        theirs[i] for i in match_names([own.name for own in ours], theirs, what=kind, where="the FMU", names=names)
     ]
     for own, name in zip(ours, found, strict=True):
         unit, other = Unit.of(own.unit), instance.unit(name)

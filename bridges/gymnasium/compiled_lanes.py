@@ -19,7 +19,7 @@ from ...simulation.natural_rank import NATURAL, natural_pivots
 from ...symbolic.compiled_rollout import CompiledRollout, RolloutLoop
 from ...symbolic.errors import BridgeError
 from .episode_termination import StepSignals
-from .rollout import PeriodSteps, Rows, Stepper, checks_natural_rows
+from .rollout import PeriodSteps, Rows, Stepper
 from .task import EnvironmentTask
 
 RECORDED = ("output", "pivots", "relative", "active", "natural", "natural_relative", "rate")
@@ -117,10 +117,10 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     moved.symbols = Symbols(t, x, ca.vertcat(p, held))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
     moved.outputs = {}
-    core = task.integrator.march(moved)
+    core = task.integrator.rollout_loop(moved)
     if core is None:
         return None
-    natural = natural_pivots(robot, checks_natural_rows(task))
+    natural = natural_pivots(robot, task.monitors_natural_rows)
     rate = ca.substitute(task.rate, task.output, output)
     signals = [output, *used[1:], *(natural[key] for key in NATURAL), rate]
     lane = _LaneLoop(task, t, x, held, core)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios import Distribution, sample
 from ...scenarios.comparison.run_variables import RunVariables
-from ...scenarios.sampling.seeded_values import block
+from ...scenarios.sampling.distributions import Distribution
+from ...scenarios.sampling.seeded_values import block, sample
 from ...scenarios.setup import Setup
 from ...simulation.initial_conditions import InitialConditions
 from ...symbolic.errors import BridgeError, EruginError, ParameterError

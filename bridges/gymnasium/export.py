@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 
 from ...controllers.controller import Controller
-from ...scenarios import Distribution
+from ...scenarios.sampling.distributions import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
 from ...symbolic.errors import BridgeError

@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from ...controllers.controller import NOTHING, Controller, Tick, memory_after
 from ...controllers.traits import Trait
 from ...robots.robot import Robot
+from ...simulation.closed_loop import close_loop
 from ...simulation.initial_conditions import InitialConditions
 from ...simulation.integrators.integrator import Advance, StepBlock
 from ...simulation.natural_rank import NATURAL
-from ...simulation.numeric_loop import close_loop
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..common.controller_memory import ControllerMemory, with_memory
 from .episode_termination import StepSignals
-from .rollout import PeriodSteps, Rows, Stepper, checks_natural_rows
+from .rollout import PeriodSteps, Rows, Stepper
 from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
@@ -177,7 +177,7 @@ class InterpretedLane(Stepper):
         self._controller = ActionController(
             task.setup.robot, task.base, forces=task.forces, parameters=task.controller_parameters, every=every
         )
-        self._loop = close_loop(task.setup.robot, self._controller, None, monitor_rank=checks_natural_rows(task))
+        self._loop = close_loop(task.setup.robot, self._controller, None, monitor_rank=task.monitors_natural_rows)
         self.rows = self._controller.rows if self._loop.sizes["relative_pivots"] else ()
         self._start = task.integrator.prepare(self._loop)
         c, robot = task.setup.robot.coordinates, task.setup.robot

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...simulation.initial_conditions import InitialConditions
 from .episode_termination import StepSignals
-from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -57,11 +56,9 @@ class Stepper(ABC):
     """Lanes of one task, each at its own time in its own episode.
 
     Attributes:
-        task: task of the lanes.
         rows: names of the law's rows that are monitored.
     """
 
-    task: EnvironmentTask
     rows: tuple[str, ...]
 
     @abstractmethod
@@ -168,15 +165,6 @@ class Stepper(ABC):
 
     def close(self) -> None:  # noqa: B027 - an engine without threads has none to end
         """Stop its threads, if any."""
-
-
-def checks_natural_rows(task: EnvironmentTask) -> bool:
-    """Return True if natural rows are monitored: not with an integrator that passes dependent ones.
-
-    Args:
-        task: task with the robot and the integrator.
-    """
-    return bool(task.setup.robot.natural) and not task.integrator.passes_dependent_rows
 
 
 @dataclass(frozen=True, eq=False)

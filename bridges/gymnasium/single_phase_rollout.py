@@ -14,7 +14,7 @@ from ...simulation.start_checks import NaturalCheck, StepLimit
 from .compiled_lanes import CompiledLanes
 from .episode_termination import EpisodeMonitor
 from .interpreted_lane import InterpretedLane
-from .rollout import PeriodResult, PeriodSteps, Rollout, Rows, Stepper, checks_natural_rows
+from .rollout import PeriodResult, PeriodSteps, Rollout, Rows, Stepper
 from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class SinglePhaseRollout(Rollout):
         robot, dependent = task.setup.robot, task.integrator.passes_dependent_rows
         self.engine = engine
         tolerance = 0.0 if task.base is None else task.base.tolerance
-        rank = NaturalRank(robot, task.h, lanes) if checks_natural_rows(task) else None
+        rank = NaturalRank(robot, task.h, lanes) if task.monitors_natural_rows else None
         self._monitor = EpisodeMonitor(lanes, engine.rows, tolerance, rank, bounds(robot))
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         self._split, self._h = len(robot.parameters), task.h

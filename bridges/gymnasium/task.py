@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios import Distribution
+from ...scenarios.sampling.distributions import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
-from ...simulation import RK4, Integrator
+from ...simulation.closed_loop import require_fit
 from ...simulation.hybrid.simulate_phases import checked_phases
+from ...simulation.integrators.integrator import Integrator
+from ...simulation.integrators.rk4 import RK4
 from ...simulation.labels import Columns
-from ...simulation.numeric_loop import require_fit, require_parts
+from ...simulation.start_checks import require_parts
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import positive, step_count
@@ -142,6 +144,11 @@ class EnvironmentTask:
     def integrator(self) -> Integrator:
         """Integrator of the setup, RK4 by default."""
         return self.setup.integrator or RK4()
+
+    @property
+    def monitors_natural_rows(self) -> bool:
+        """True if natural rows are monitored: not with an integrator that passes dependent ones."""
+        return bool(self.setup.robot.natural) and not self.integrator.passes_dependent_rows
 
     @property
     def controller_parameters(self) -> Parameters:

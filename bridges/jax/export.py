@@ -16,7 +16,7 @@ from ...symbolic.errors import BridgeError, ParameterError, ShapeError, unknown_
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import not_negative
-from ..casadi.functions import require_law
+from ..common.symbolic_law import require_symbolic_law
 from .translation import translate
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def export(what: Controller | Robot) -> JaxFunction:
         BridgeError: for any other object, a controller without a symbolic law, or an operation that JAX does not have.
     """
     if isinstance(what, Controller):
-        law, c = require_law(what), what.robot.coordinates
+        law, c = require_symbolic_law(what, "be exported to JAX"), what.robot.coordinates
         import_optional("jax", "jax")
         return JaxFunction(
             {"t": c.t, "q": c.q, "v": c.v}, what.parameters, law.output, law.relative_pivots, law.tolerance

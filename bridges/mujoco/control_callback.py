@@ -21,8 +21,7 @@ from ...symbolic.parameters import NO_PARAMETERS
 from ...symbolic.validation import step_count, vector
 from ..common.controller_memory import ControllerMemory, has_memory, model_parameters, with_memory
 from ..common.recorder import Recorder
-from .control_output import Apply, OutputWriter, build_output_writer
-from .evaluate_law import LawEvaluator, build_evaluator
+from .control_output import Apply, LawEvaluator, OutputWriter, build_evaluator, build_output_writer
 from .joint_map import JointMap
 from .match import match
 from .obstacles import Obstacle, ObstacleTracker

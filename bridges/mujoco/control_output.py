@@ -1,4 +1,4 @@
-"""Application of a controller's output in MuJoCo: controls of motors, or generalized forces."""
+"""Output of a law in MuJoCo: its evaluation at one state, and its application by motors or generalized forces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...controllers.buffered_tick import BufferedTick
+from ...controllers.controller import Controller
+from ...controllers.status import Status, describe_dependent_row
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError, BridgeWarning, NotFiniteError, caller_stacklevel
+from ...symbolic.errors import BridgeError, BridgeWarning, NotFiniteError, SingularProgramError, caller_stacklevel
 from ...symbolic.kernel import Kernel
 from ..common.passive_elements import random_configurations
 from .compiled_model import actuator_is_enabled, is_disabled
@@ -39,6 +42,57 @@ FIXED, NONE, JOINT, JOINT_IN_PARENT, TENDON = 0, 0, 0, 1, 3
 
 TOLERANCE = 1e-9
 CONFIGURATIONS = 3
+
+
+LawEvaluator = Callable[[float, Array, Array], Array]
+"""(t, q, v) → output; the next call may reuse the array."""
+
+
+def build_evaluator(controller: Controller, p: Array) -> tuple[LawEvaluator, Array]:
+    """Build a function that evaluates a law, and the array of its parameters, which may be changed in place.
+
+    Args:
+        controller: the law.
+        p: its parameters, shape (np,).
+
+    Returns:
+        The function, which raises SingularProgramError or NotFiniteError where there is no output; and the parameters.
+    """
+    return _bound(controller, p) if controller.law is not None else (_called(controller, p), p)
+
+
+def _bound(controller: Controller, p: Array) -> tuple[LawEvaluator, Array]:
+    """Return the tick of a symbolic law on fixed arrays."""
+    tick, rows = BufferedTick.of(controller, p), controller.rows
+    t_, q_, v_, evaluate, output = tick.t, tick.q, tick.v, tick.evaluate, tick.output
+
+    def act(t: float, q: Array, v: Array) -> Array:
+        t_[0], q_[:], v_[:] = t, q, v
+        evaluate()
+        status = tick.status
+        if status is Status.SINGULAR:
+            raise SingularProgramError(f"at t = {t:g}: {describe_dependent_row(rows, tick.pivots)} {status.sentence}")
+        if status is not Status.OK:
+            raise NotFiniteError(f"at t = {t:g}: {status.sentence}")
+        return output
+
+    return act, tick.p
+
+
+def _called(controller: Controller, p: Array) -> LawEvaluator:
+    """Return a function that calls the law's ``control``."""
+    c = controller.robot.coordinates
+    size = c.nv if controller.applies_force else controller.robot.u.numel()
+
+    def act(t: float, q: Array, v: Array) -> Array:
+        output = np.asarray(controller.control(float(t), q, v, p), dtype=np.float64)
+        if output.shape != (size,) or not np.isfinite(output).all():
+            raise NotFiniteError(
+                f"{type(controller).__name__}.control must return {size} finite numbers, got {output.tolist()}"
+            )
+        return output
+
+    return act
 
 
 @dataclass(frozen=True, eq=False)

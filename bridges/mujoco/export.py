@@ -20,6 +20,7 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.validation import positive, vector
 from ..common.body_poses import BodyPoses
 from ..common.body_tree import BodyTree, TreeBody
+from ..common.bridge import ExportRequest
 from ..common.joint_constraints import identify_joint_constraints
 from ..common.passive_elements import PassiveElements, identify_passive_elements, random_configurations
 from ..common.unsupported import check_unsupported
@@ -287,6 +288,16 @@ def export(
     if path is not None:
         write_whole(Path(path), lambda file: _write(file, text))
     return text
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the plant of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    setup = request.setup
+    export(setup.robot, request.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=request.ignore)
 
 
 def _write(file: Path, text: str) -> None:

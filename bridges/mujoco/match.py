@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...robots.tree.body import Node
+from ...robots.tree.joints import Node
 from ...symbolic.errors import BridgeError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import not_negative
@@ -362,7 +362,7 @@ def _passive(joints: JointMap) -> Iterator[str]:
         yield f"the model is in a fluid (density {model.opt.density:g}, viscosity {model.opt.viscosity:g})"
 
 
-def _parameter_note(joints: JointMap, what: str, numbers: Array) -> Iterator[str]:
+def _parameter_note(joints: JointMap, quantity: str, numbers: Array) -> Iterator[str]:
     """Yield a sentence on a parameter of the robot's degrees of freedom, if it is not zero."""
     model = joints.model
     entries = [
@@ -370,7 +370,7 @@ def _parameter_note(joints: JointMap, what: str, numbers: Array) -> Iterator[str
         for v in np.flatnonzero(joints.own & (np.asarray(numbers) != 0.0))
     ]
     if entries:
-        yield f"{what}: {', '.join(dict.fromkeys(entries))}"
+        yield f"{quantity}: {', '.join(dict.fromkeys(entries))}"
 
 
 def _ranges(robot: Robot, joints: JointMap) -> Iterator[str]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ...robots.frame import Frame
 from ...robots.tree import Floating, Joint, Prismatic, Revolute
-from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.body import Body
+from ...robots.tree.joints import WORLD, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import constant_values

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...simulation import RK4
-from ...simulation.numeric_loop import require_parts
-from ...simulation.start_checks import StepLimit
+from ...simulation.integrators.rk4 import RK4
+from ...simulation.start_checks import StepLimit, require_parts
 from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import BridgeWarning, caller_stacklevel
 from ...symbolic.validation import finite, positive, step_count, vector

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints import Baumgarte
 from ...robots.robot import Robot
-from ...robots.tree.body import WORLD
+from ...robots.tree.joints import WORLD
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.validation import constant_values, vector

@@ -23,7 +23,8 @@ from ...robots.limits import Limits
 from ...robots.mechanisms.mechanism import Closure, mechanism
 from ...robots.robot import Robot
 from ...robots.tree import Floating, Prismatic, Revolute
-from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.body import Body
+from ...robots.tree.joints import WORLD, Node
 from ...robots.tree.tree import Tree
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.optional_dependencies import import_optional

@@ -4,6 +4,7 @@ PyBullet is imported when a function of this package is called; without it they 
 """
 
 from ...symbolic.runtime_type_checks import check_exports
+from ..common.bridge import Bridge, CrossCheck
 from .export import export, spawn
 from .load import load
 from .match import match
@@ -19,5 +20,13 @@ __all__ = [
     "simulate",
     "match",
 ]
+
+BRIDGE = Bridge(
+    __name__,
+    carries="the law in a torque-control loop; robots through URDF",
+    package="pybullet",
+    extra="pybullet",
+    cross_check=CrossCheck("robot from URDF, law once per step", "Bullet's semi-implicit Euler"),
+)
 
 check_exports(globals())

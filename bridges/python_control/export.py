@@ -21,7 +21,7 @@ from ...controllers.controller import Controller
 from ...controllers.linearization.linearizer import named_outputs
 from ...controllers.status import Status
 from ...robots.robot import Robot
-from ...simulation.numeric_loop import close_loop
+from ...simulation.closed_loop import close_loop
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step

@@ -20,6 +20,7 @@ from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ..common.body_poses import BodyPoses
 from ..common.body_tree import BodyTree, MassProperties, TreeBody, require_tree
+from ..common.bridge import ExportRequest
 from ..common.joint_constraints import JointCoupling, identify_joint_constraints
 from ..common.name_matching import xml_text
 from ..common.passive_elements import PassiveElements, identify_passive_elements
@@ -358,6 +359,16 @@ def export(
         target = Path(path)
         write_whole(target, lambda file: _write(file, text))
     return text
+
+
+def write_scenario(request: ExportRequest) -> None:
+    """Write the plant of a scenario.
+
+    Args:
+        request: request of the command line.
+    """
+    # Readers of URDF assume gravity along −z.
+    export(request.setup.robot, request.out, p=request.setup.p, upright=True, ignore=request.ignore)
 
 
 def _write(file: Path, text: str) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from ...symbolic.cache import cached_libraries, delete_libraries, has_free_space, persistent_directory, size_limit
 from ...symbolic.compiler import find_compiler
 from ...symbolic.errors import ModelError
-from ..command import OK, Commands
+from ..command import OK
 
 ACTIONS = ("show", "clear")
 
@@ -81,16 +81,16 @@ def _minute(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "show the compiled kernels on disk, or clear them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "show the compiled kernels on disk, or clear them"
-    parser = commands.add_parser("cache", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("action", nargs="?", choices=ACTIONS, default=ACTIONS[0], help="default: show")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import functools
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ...scenarios.lookup import choose_scenario, locate_errors
+from ...simulation.storage.atomic_file import write_whole
 from ...simulation.trajectory import SimulationInterrupted
 from ...symbolic.errors import ModelError
-from ..command import INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
+from ..command import INTERRUPTED, OK, STOPPED, pairs_of, require_writable
 
 if TYPE_CHECKING:
     from ...scenarios import Comparison
@@ -26,14 +29,15 @@ AXES = ("effort", "error_rms")
 """Axes of the picture of effort against accuracy."""
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "compare a scenario's controller with its baselines on the same runs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "compare a scenario's controller with its rivals on the same runs"
-    parser = commands.add_parser("compare", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
@@ -54,7 +58,6 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--threads", type=int, metavar="N", help="number of threads (default: one per core)")
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for tables and pictures (default: out)")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
@@ -124,25 +127,23 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
     Raises:
         OSError: if a file cannot be written.
     """
-    from ...scenarios.comparison.plots import distributions_plot, pareto_plot, robustness_plot
-    from ...scenarios.comparison.tables import write_runs, write_table  # imported late, because it is slow
-
-    write_table(comparison, out / TABLE)
+    text = comparison.table()
+    write_whole(out / TABLE, lambda target: _write(target, text))
     written.append(TABLE)
     write_runs(comparison, out / RUNS)
     written.append(RUNS)
     ranked = comparison.ranked
     pictures: dict[str, Callable[[Path], object]] = {}
     if ranked:
-        pictures[DISTRIBUTIONS] = functools.partial(distributions_plot, comparison)
+        pictures[DISTRIBUTIONS] = comparison.plot
     if set(AXES) <= set(ranked) and any(
         name in comparison.controllers_with(AXES[0]) for name in comparison.controllers_with(AXES[1])
     ):
-        pictures[PARETO] = functools.partial(pareto_plot, comparison.pareto(*AXES))
+        pictures[PARETO] = comparison.pareto(*AXES).plot
     for key, sweep in comparison.robustness.items():
         for metric in ranked[:1]:
             picture = f"robustness-{re.sub(r'[^A-Za-z0-9_.-]', '_', key)}.png"
-            pictures[picture] = functools.partial(robustness_plot, sweep, metric)
+            pictures[picture] = functools.partial(sweep.plot, metric)
     for name, draw in pictures.items():
         try:
             draw(out / name)
@@ -150,6 +151,38 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
             written.append(f"no {name} ({nothing})")
         else:
             written.append(name)
+
+
+def write_runs(comparison: Comparison, path: Path) -> None:
+    """Write every run as a line of comma-separated values, either the whole file or nothing.
+
+    Text that a spreadsheet would read as a formula is preceded by an apostrophe.
+
+    Args:
+        comparison: results of the comparison.
+        path: path of the file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    from ...scenarios.comparison.tables import cell_text  # late, because it is slow
+
+    parts = {name: {**comparison.columns.get(name, {}), **results} for name, results in comparison.results.items()}
+    keys = list(dict.fromkeys(key for part in parts.values() for key in part))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["controller", "seed", *map(cell_text, keys)])
+    for name, part in parts.items():
+        columns = [part[key].tolist() if key in part else [""] * len(comparison.seeds) for key in keys]
+        seeds = comparison.seeds.tolist()
+        lines = zip([name] * len(seeds), seeds, *columns, strict=True)
+        writer.writerows([cell_text(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
+    text = file.getvalue()
+    write_whole(path, lambda target: _write(target, text))
+
+
+def _write(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")
 
 
 def _words(text: str | None) -> list[str] | None:

@@ -7,24 +7,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..command import OK, Commands, require_writable
+from ..command import OK, require_writable
 from ..derivation_costs import FAMILIES
 
+SUMMARY = "compare ways to derive the equations of motion"
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "compare ways to derive the equations of motion"
-    parser = commands.add_parser("derive", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("--robot", default="exoskeleton", metavar="NAME", help=f"one of {', '.join(FAMILIES)}")
     parser.add_argument("--links", type=int, default=3, metavar="N", help="links in the first table (default: 3)")
     parser.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in other tables (default: 30)")
     parser.add_argument("--equations", action="store_true", help="print the equations of motion too")
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the picture (default: out)")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -10,21 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from ...scenarios.lookup import choose_scenario, locate_errors
-from ..command import OK, Commands
+from ..command import OK
 from ..motion_output import expected_text
 
+SUMMARY = "list the scenarios, or the settings, parameters and measures of one"
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "list the scenarios, or the settings, parameters and measures of one"
-    parser = commands.add_parser("list", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", nargs="?", help="a scenario, or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -9,21 +9,21 @@ from pathlib import Path
 from rich.console import Console
 
 from ...symbolic.errors import ModelError
-from ..command import OK, Commands
+from ..command import OK
 
 TEMPLATE = "template.txt"
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "write an example scenario to start from"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "write an example scenario to start from"
-    parser = commands.add_parser("new", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="the Python file to write, such as mine.py")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...symbolic.errors import ModelError, StudyError
-from ..command import INTERRUPTED, OK, STOPPED, Commands, require_writable
+from ..command import INTERRUPTED, OK, STOPPED, require_writable
 from ..motion_output import SAVED, status_lines, write_motion
 
 if TYPE_CHECKING:
@@ -27,15 +27,18 @@ ROUNDING = 1e-9
 """Relative difference of a metric that other machines or versions may cause."""
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "repeat one run of a study, compare its metrics with the results, and draw its pictures"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "repeat one run of a study, compare its metrics with the results, and draw its pictures"
-    more = f"{summary}. The study's file is executed if it is unchanged; the copy in the results only with --trust"
-    parser = commands.add_parser("replay", help=summary, description=more, allow_abbrev=False)
+    parser.description = (
+        f"{SUMMARY}. The study's file is executed if it is unchanged; the copy in the results only with --trust"
+    )
     parser.add_argument("results", help="folder of the results")
     parser.add_argument("--task", type=int, metavar="K", help="number of the task")
     parser.add_argument(
@@ -44,7 +47,6 @@ def register(commands: Commands) -> None:
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
     parser.add_argument("--trust", action="store_true", help="execute the copy of the code in the results")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -7,23 +7,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..command import OK, Commands, require_writable
+from ..command import OK, require_writable
 
 PAGE = "report.html"
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "write one self-contained page about the results of a study"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "write one self-contained page about the results of a study"
-    parser = commands.add_parser("report", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results, also while the study runs")
     parser.add_argument("--out", metavar="FILE", help=f"the page (default: {PAGE} in the folder of the results)")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -15,18 +15,18 @@ from ...simulation.hybrid.phase_record import PhasedSimulationError, PhasedSimul
 from ...simulation.phased_trajectory import PhasedTrajectory
 from ...simulation.trajectory import SimulationError, SimulationInterrupted
 from ...symbolic.errors import EruginError, message_with_notes
-from ..command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
+from ..command import BAD_INPUT, INTERRUPTED, OK, STOPPED, pairs_of, require_writable
 from ..motion_output import SAVED, is_ok, measured_table, status_lines, write_motion
 
+SUMMARY = "run a scenario, print its measures, and draw its pictures"
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "run a scenario, print its measures, and draw its pictures"
-    parser = commands.add_parser("run", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", nargs="?", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("--no-pictures", action="store_true", help="print measures only, without pictures")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
     parser.add_argument("--all", action="store_true", help="run all scenarios of the catalogue, with a folder for each")
-    parser.set_defaults(run=run, refuse=parser.error)
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -16,19 +16,20 @@ from ...scenarios.lookup import UserFileError, load_file, locate_errors
 from ...simulation.batch import thread_count
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import whole
-from ..command import INTERRUPTED, OK, STOPPED, Commands
+from ..command import INTERRUPTED, OK, STOPPED
 
 Kind = TypeVar("Kind")
 
 
-def register(commands: Commands) -> None:
-    """Add the command's parser.
+SUMMARY = "run a study: every point, seed and controller, with results on disk that survive interruptions"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments.
 
     Args:
-        commands: collection of the program's commands.
+        parser: parser of the words after the command's name.
     """
-    summary = "run a study: every point, seed and controller, with results on disk that survive interruptions"
-    parser = commands.add_parser("study", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="a Python file with study = Study(…)")
     parser.add_argument("--out", metavar="DIR", help="folder for the results (default: out/NAME of the study)")
     parser.add_argument("--resume", action="store_true", help="continue the results of the same study in that folder")
@@ -36,7 +37,6 @@ def register(commands: Commands) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask cluster, such as tcp://10.0.0.1:8786")
     parser.add_argument("--dry-run", action="store_true", help="print the size and the expected duration of the study")
     parser.add_argument("--yes", action="store_true", help="run it without a limit on the number of runs")
-    parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:

@@ -2,8 +2,7 @@
 
 from ...symbolic.runtime_type_checks import check_exports
 from .constrained_solver import ConstrainedSolver, MotionSolution, SingularCase, SolveOutcome
-from .direct_solvers import SaddlePoint, SchurComplement
-from .least_norm_solvers import Augmented, LeastNorm, Proximal, UdwadiaPhohomsiri
+from .motion_solvers import Augmented, LeastNorm, Proximal, SaddlePoint, SchurComplement, UdwadiaPhohomsiri
 
 __all__ = [
     "ConstrainedSolver",

@@ -205,7 +205,7 @@ class Analysis:
         if self.nonlinear:
             missed = ", ".join(f"{name!r} is missed by {miss:.3g}" for name, miss in self.nonlinear.items())
             lines.append(f"  linearised at a = {np.array2string(self.linearized_at, precision=4)}, where {missed}")
-        kept = self.ranks["A; theta"].kept
+        kept = self.ranks["A; theta"].smallest_kept
         if kept < NEARLY:
             lines.append(f"  nearly dependent: the smallest singular value of the rows is {kept:.3g} of the largest")
         unreached = self.actuation.unreached

@@ -21,7 +21,7 @@ from ...constraints.solvability import (
     solvability,
 )
 from ...constraints.solvers.constrained_solver import INACCURATE, SolveOutcome
-from ...constraints.solvers.least_norm_solvers import UdwadiaPhohomsiri
+from ...constraints.solvers.motion_solvers import UdwadiaPhohomsiri
 from ...robots.manifold.branch_acceleration import BranchModels
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel

@@ -38,17 +38,17 @@ def two_wheel_unsupported_reason(robot: Robot) -> str:
     return ""
 
 
-def require_two_wheels(what: str, robot: Robot) -> None:
+def require_two_wheels(owner: str, robot: Robot) -> None:
     """Raise ModelError unless two torques on two wheels drive the robot.
 
     Args:
-        what: name of the object that requires the robot, for the message.
+        owner: name of the object that requires the robot, for the message.
         robot: the model.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"{what} requires a Robot, got {type(robot).__name__}")
+        raise ModelError(f"{owner} requires a Robot, got {type(robot).__name__}")
     if reason := two_wheel_unsupported_reason(robot):
-        raise ModelError(f"{what} does not support {robot.name}: {reason}")
+        raise ModelError(f"{owner} does not support {robot.name}: {reason}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,9 @@ def _null(rows: Array) -> Array:
     return np.asarray(vectors[rank:].T)
 
 
-def _echelon_basis(basis: Array, chosen: Sequence[int] | None, owner: str, what: str) -> tuple[Array, tuple[int, ...]]:
+def _echelon_basis(
+    basis: Array, chosen: Sequence[int] | None, owner: str, quantity: str
+) -> tuple[Array, tuple[int, ...]]:
     """Return the basis of the same space whose rows at some indices are the identity, and those indices."""
     from scipy import linalg  # takes long to import
 
@@ -139,12 +141,12 @@ def _echelon_basis(basis: Array, chosen: Sequence[int] | None, owner: str, what:
     else:
         places = list(chosen)
     if len(places) != k:
-        raise ModelError(f"{owner}: {k} of the {what} are independent here, but {len(places)} were chosen")
+        raise ModelError(f"{owner}: {k} of the {quantity} are independent here, but {len(places)} were chosen")
     if k == 0:
         return np.zeros((n, 0)), ()
     part = basis[places]
     if np.linalg.svd(part, compute_uv=False)[-1] < CONDITION:
         raise ModelError(
-            f"{owner}: the chosen {what} do not determine the others here: choose others, or leave independent= out"
+            f"{owner}: the chosen {quantity} do not determine the others here: choose others, or leave independent= out"
         )
     return np.asarray(np.linalg.solve(part.T, basis.T).T, dtype=np.float64), tuple(places)

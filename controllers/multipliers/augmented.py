@@ -12,15 +12,14 @@ from ...symbolic.validation import positive
 from ..program.program import Program
 from .forward_dynamics import ForwardDynamics, half_solved_dynamics
 from .least_norm import LeastNormMultipliers
-from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers, require_matrix_solver
-from .row_orthogonalization import GramSchmidtRows
+from .method import DEPENDENCE, REGULAR, Capability, FactorizationMethod, MultiplierMethod
 from .velocity_units import undetermined_velocities_error
 
 SMALLEST = 1e-13
 """A singular value counts as zero below this share of the largest; zeros have 1e-16 by rounding."""
 
 
-class AugmentedMultipliers(MultiplierMethod):
+class AugmentedMultipliers(FactorizationMethod):
     """M + ΘᵀCΘ + AᵀCA in place of M and −h + ΘᵀCβ + AᵀCb in place of −h, [Deressa2015]_ section 1.2.
 
     The additions cancel along the motion, so that neither a, λ, μ nor the inputs change; the new matrix is positive
@@ -50,19 +49,9 @@ class AugmentedMultipliers(MultiplierMethod):
             ModelError: for a weight that is not positive, or a method for independent rows only.
         """
         self.weight = positive("weight", weight)
-        self.method = LeastNormMultipliers() if method is None else method
-        require_matrix_solver(self, self.method)
+        super().__init__(LeastNormMultipliers() if method is None else method)
         if not self.method.supports_dependent_rows:
             raise ModelError(f"{type(self.method).__name__} does not support dependent rows: use LeastNormMultipliers")
-        self.iterates, self.tolerance = self.method.iterates, self.method.tolerance
-
-    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve(matrix, right, scale)
-
-    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """Return the dynamics with the augmented mass matrix.

@@ -13,8 +13,7 @@ from ...symbolic.linear_algebra import Ldl
 from ..program.program import Program
 from .forward_dynamics import ExplicitDynamics, ForwardDynamics, nan_where_singular
 from .ldl import LdlMultipliers
-from .method import Capability, MultiplierMethod, Multipliers, require_matrix_solver
-from .row_orthogonalization import GramSchmidtRows
+from .method import Capability, FactorizationMethod, MultiplierMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ class _Hessian:
         return self.matrix @ right
 
 
-class CanonicalMultipliers(MultiplierMethod):
+class CanonicalMultipliers(FactorizationMethod):
     """λ = K⁻¹ (A − B) with K = Θ H_pp Θᵀ, [Matukhina]_ eq. (15), all derived from H(t, q, p), then p = ∂L/∂v inserted.
 
     A are the right sides of the perturbation equations, B the values of the rows without control; see
@@ -109,23 +108,12 @@ class CanonicalMultipliers(MultiplierMethod):
         Raises:
             ModelError: for a method that replaces M.
         """
-        self.method = LdlMultipliers() if method is None else method
-        require_matrix_solver(self, self.method)
-        self.supports_dependent_rows, self.iterates = self.method.supports_dependent_rows, self.method.iterates
-        self.tolerance = self.method.tolerance
+        super().__init__(LdlMultipliers() if method is None else method)
 
     @property
     def supports(self) -> frozenset[Capability]:
         """Capabilities of ``method``, except singular mass matrices."""
         return self.method.supports - {Capability.HELD_INERTIA}
-
-    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve(matrix, right, scale)
-
-    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """Return the dynamics with H_pp in place of M⁻¹ and S in place of the free acceleration.

@@ -137,19 +137,43 @@ class MultiplierMethod(Picklable, ABC):
         )
 
 
-def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
-    """Raise ModelError unless a method only solves K λ = r.
+class FactorizationMethod(MultiplierMethod):
+    """Method that factorizes the mass matrix in its own way and leaves K λ = r to another method.
 
-    Args:
-        owner: method that uses the other one.
-        method: the method to check.
+    Attributes:
+        method: method that then solves K λ = r.
     """
-    plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
-    if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
-        raise ModelError(
-            f"{type(owner).__name__} requires a method that only solves K λ = r, such as LdlMultipliers(), "
-            f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
-        )
+
+    def __init__(self, method: MultiplierMethod) -> None:
+        """Fix the method for K.
+
+        Args:
+            method: method that only solves K λ = r.
+
+        Raises:
+            ModelError: for a method that replaces M.
+        """
+        plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
+        if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
+            raise ModelError(
+                f"{type(self).__name__} requires a method that only solves K λ = r, such as LdlMultipliers(), "
+                f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
+            )
+        self.method = method
+        self.supports_dependent_rows, self.iterates = method.supports_dependent_rows, method.iterates
+        self.tolerance = method.tolerance
+
+    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
+        """Solve by ``method``."""
+        return self.method.solve(matrix, right, scale)
+
+    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+        """Solve by ``method``."""
+        return self.method.solve_rows(rows, matrix, right, scale)
+
+    @abstractmethod
+    def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
+        """Return the dynamics with this factorization."""
 
 
 def check_rows(

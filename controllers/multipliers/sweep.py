@@ -13,14 +13,13 @@ from ...symbolic.sampling import sample_values
 from ..program.program import Program
 from .forward_dynamics import ForwardDynamics, HalfSolvedDynamics, half_solved_dynamics
 from .ldl import LdlMultipliers
-from .method import Capability, MultiplierMethod, Multipliers, require_matrix_solver
-from .row_orthogonalization import GramSchmidtRows
+from .method import Capability, FactorizationMethod, MultiplierMethod
 
 ANOTHER = 1e-11
 """Error allowed in M x for an x from the sweep, as a share of |M| |x|; a hundred links have 2e-15."""
 
 
-class SweepMultipliers(MultiplierMethod):
+class SweepMultipliers(FactorizationMethod):
     """K = Θ M⁻¹ Θᵀ with M⁻¹ as one articulated sweep inward and one outward for each column, [Featherstone2008]_.
 
     It applies to any tree of bodies, independent of the formulation of its equations: the operations for K, λ and a
@@ -40,23 +39,12 @@ class SweepMultipliers(MultiplierMethod):
         Raises:
             ModelError: for a method that replaces M.
         """
-        self.method = LdlMultipliers() if method is None else method
-        require_matrix_solver(self, self.method)
-        self.supports_dependent_rows, self.iterates = self.method.supports_dependent_rows, self.method.iterates
-        self.tolerance = self.method.tolerance
+        super().__init__(LdlMultipliers() if method is None else method)
 
     @property
     def supports(self) -> frozenset[Capability]:
         """Capabilities of ``method``, except robots that are not trees of bodies with mass."""
         return self.method.supports - {Capability.NO_TREE, Capability.HELD_INERTIA}
-
-    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve(matrix, right, scale)
-
-    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
-        """Solve by ``method``."""
-        return self.method.solve_rows(rows, matrix, right, scale)
 
     def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """Return the dynamics with the sweep in place of the factorization.

@@ -110,7 +110,7 @@ def _solve(
     start: Array,
     given: Mapping[str, ca.SX],
     values: Sequence[ArrayLike],
-    what: str,
+    unknowns: str,
 ) -> Array:
     if not equations:
         return start
@@ -135,14 +135,14 @@ def _solve(
     allowed = 100 * TOLERANCE * max(1.0, float(np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)))
     if not abs(r[worst]) <= allowed:
         if contradiction := _contradiction(equations, evaluate, (x, start), allowed):
-            where = "in any position" if what == "coordinates" else "in this position"
+            where = "in any position" if unknowns == "coordinates" else "in this position"
             raise ContradictoryProgramError(
-                f"no {what} satisfy the program {where}: {contradiction}. Remove one of these rows, or give them "
+                f"no {unknowns} satisfy the program {where}: {contradiction}. Remove one of these rows, or give them "
                 "values that agree"
             )
         names = [name for name, expression in equations for _ in range(expression.numel())]
         raise NotConvergedError(
-            f"no {what} were found that satisfy the program from {np.array2string(start, precision=4)}: "
+            f"no {unknowns} were found that satisfy the program from {np.array2string(start, precision=4)}: "
             f"{names[worst]!r} is missed by {r[worst]:.3g}; it may be out of reach, or another guess is needed"
         )
     return x

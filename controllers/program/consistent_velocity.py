@@ -168,7 +168,7 @@ class _RowRates:
         orders = [k.order for k in (*robot.natural, *program.constraints) for _ in range(k.residual(c).numel())]
         natural = ca.SX.ones(len(robot.natural_rows))
         self.names = (*robot.natural_rows, *program.rows)
-        self.tells = np.array([order < 2 for order in orders], dtype=np.bool_)
+        self.constrains_velocity = np.array([order < 2 for order in orders], dtype=np.bool_)
         self.owner, self.velocities = robot.name, tuple(c.v[i].name() for i in range(c.nv))
         A = ca.jacobian(rate, c.v)
         self.linear = not ca.depends_on(A, c.v)
@@ -200,7 +200,7 @@ class _RowRates:
         values = _VelocityValues(
             M.reshape(n, n, order="F"), A.reshape(m, n, order="F"), rate, curvature.reshape(n, n, order="F")
         )
-        return values, (active > 0.0) & self.tells
+        return values, (active > 0.0) & self.constrains_velocity
 
 
 class _ActiveRows:

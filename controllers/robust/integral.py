@@ -353,10 +353,10 @@ class IntegralProgramController(Controller):
         return np.concatenate([numbers, values])
 
 
-def _by_constraint(what: str, given: ByConstraint, labels: tuple[str, ...]) -> dict[str, float | None]:
+def _by_constraint(argument: str, given: ByConstraint, labels: tuple[str, ...]) -> dict[str, float | None]:
     if given is None or not isinstance(given, Mapping):
-        return {label: None if given is None else not_negative(what, given) for label in labels}
+        return {label: None if given is None else not_negative(argument, given) for label in labels}
     for name in given:
         if name not in labels:
-            raise ModelError(f"{what}: {unknown_name('constraint', name, labels)}")
-    return {label: None if label not in given else not_negative(what, given[label]) for label in labels}
+            raise ModelError(f"{argument}: {unknown_name('constraint', name, labels)}")
+    return {label: None if label not in given else not_negative(argument, given[label]) for label in labels}

@@ -276,12 +276,14 @@ def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stabil
     return Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
 
 
-def check_internal_dynamics_at_rest(motion: ProgramManifold, dimension: int, allowed: bool) -> InternalDynamics | None:
+def check_internal_dynamics_at_rest(
+    motion: ProgramManifold, dimension: int | None, allowed: bool
+) -> InternalDynamics | None:
     """Check the internal dynamics at rest near the state of a law; return None if no rest is found there.
 
     Args:
         motion: the closed loop.
-        dimension: dimension of the internal dynamics.
+        dimension: dimension of the internal dynamics; None if it is not known.
         allowed: True to accept internal dynamics that are unstable or cannot be checked.
 
     Raises:

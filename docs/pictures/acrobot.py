@@ -44,7 +44,7 @@ def following(design: str, duration: float) -> TimeVaryingLqr:
 
 
 def scored(run: Trajectory) -> str:
-    """What the leaderboard measures."""
+    """Score of the leaderboard."""
     up = run.evaluate(run.robot.points["tip"])[:, 1] > 0.45
     u, limited = run.u[:-1, 0], float((run.status != 0).mean())
     time = f"{run.t[np.flatnonzero(~up)[-1] + 1]:6.3f} s" if up[-1] else "never up"

@@ -18,7 +18,7 @@ RATE, SPEED = 1.5, 0.25
 
 
 def main() -> None:
-    """Program law and three rivals, with one rate, from 0.3 m beside Bernoulli's lemniscate."""
+    """Program control and three baseline laws, with one rate, from 0.3 m beside Bernoulli's lemniscate."""
     robot = turtlebot3_burger(form="reduced")
     tau = 0.3 * robot.t
     place = ca.vertcat(ca.cos(tau), ca.sin(tau) * ca.cos(tau)) / (1 + ca.sin(tau) ** 2)

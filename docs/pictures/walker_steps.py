@@ -14,7 +14,7 @@ PARTS = {"leg A": ("pole", "end1", "end2"), "leg B": ("end2", "end4", "tip"), "t
 
 
 def step_of(now: Stance) -> WalkStep:
-    """What is shown of a stance, with the inputs of its law."""
+    """Plotted quantities of a stance, with the inputs of its law."""
     law = now.controller.law
     if law is None:
         raise RuntimeError("the program of a stance is an expression")
@@ -38,9 +38,10 @@ def main() -> None:
             f"{force[:, 1].max():.0f} N, friction {friction.max():.2f}, pressure {pressure.min():.2f} to "
             f"{pressure.max():.2f} m, rock passed at {1e3 * gap.min():.1f} mm, deviation {segment.deviation[-1]}"
         )
-    blow = motion.impacts[1]
-    if blow is not None:
-        print(f"impact: {blow.energy_loss:.2f} J lost, impulse {blow.by_constraint['foot B']}, {dict(blow.friction)}")
+    impact = motion.impacts[1]
+    if impact is not None:
+        impulse = impact.by_constraint["foot B"]
+        print(f"impact: {impact.energy_loss:.2f} J lost, impulse {impulse}, {dict(impact.friction)}")
     draw_walk(motion, steps, PARTS).savefig(Path(__file__).with_suffix(".png"))
 
 

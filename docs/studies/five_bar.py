@@ -1,4 +1,4 @@
-"""Five-bar linkage: its tip goes round a circle in time, driven at two cranks of four bars."""
+"""Five-bar linkage: its tip follows a circle as a function of time, driven at two of the four bars."""
 
 from functools import partial
 
@@ -16,26 +16,26 @@ from erugin.scenarios.motion_tracking import MotionTracking
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
-from .hardships import hard, spread
+from .disturbances import spread, with_disturbances
 from .laws import predictive, regulator_along
 
 RATE = 10.0
 CRANKS = ("left_crank", "right_crank")
 RODS = Link(0.3, 0.5, 0.15, 0.004), Link(0.4, 0.4, 0.2, 0.006)
 RANDOMIZATION: dict[str, Distribution] = dict(
-    spread([f"{bar}.{what}" for bar in (*CRANKS, "left_rod", "right_rod") for what in ("mass", "inertia")], 0.1)
+    spread([f"{bar}.{quantity}" for bar in (*CRANKS, "left_rod", "right_rod") for quantity in ("mass", "inertia")], 0.1)
 )
 
 
 @scenario("five-bar")
 def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
-    """The tip of a parallel robot is led round a circle, from 1 cm beside it.
+    """The tip of a parallel robot follows a circle, starting 1 cm beside it.
 
     Masses and inertias are 10 % wrong; a random force of 0.5 N acts on the tip; angles are measured with errors of
     1 mrad, so that the laws see loops that do not close.
 
     Args:
-        duration: two times round [s].
+        duration: time of the motion, two revolutions by default [s].
         step: of the integration and of the laws [s].
     """
     robot = five_bar(*RODS, *RODS, ground=(0.2, 0.0))
@@ -60,7 +60,7 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
         "time-varying LQR": partial(regulator_along, rate=RATE),
         "predictive": lambda _: predictive(MpcObjective.reach(robot, tip, target), RATE),
     }
-    return hard(
+    return with_disturbances(
         clean,
         force=BandNoise(0.5, (0.2, 3.0)),
         on="tip",

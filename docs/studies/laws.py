@@ -1,4 +1,4 @@
-"""Rivals by one tuning rule: a rate ω for all, here as functions of the motion that they are to follow."""
+"""Baseline laws, tuned by one rule (one rate ω for all), as functions of the motion that they follow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from erugin.simulation.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 PERIOD = 0.02
-"""Of the predictive law [s]: one tick of it takes milliseconds."""
+"""Control interval of the predictive law [s], one tick of which takes milliseconds."""
 ERROR = 0.05
-"""Allowed error of a coordinate or place, for Bryson's rule [rad or m]."""
+"""Allowed error of a coordinate or position in Bryson's rule [rad or m]."""
 
 
 def own_motion(setup: Setup) -> Trajectory:
-    """How the setup's own law moves the plant that it knows.
+    """Motion of the nominal plant under the setup's own law.
 
     Args:
-        setup: with a controller.
+        setup: setup with a controller.
     """
     motion = setup.run()
     assert isinstance(motion, Trajectory)
@@ -42,32 +42,32 @@ def own_motion(setup: Setup) -> Trajectory:
 def regulator_along(
     setup: Setup, rate: float, every: int = 10, independent: Sequence[str] | None = None, free: Sequence[str] = ()
 ) -> Controller:
-    """A time-varying LQR along that motion, whose allowances have the rate ω.
+    """Build a time-varying LQR along that motion, with Bryson weights for the rate ω.
 
     Args:
-        setup: with a controller.
+        setup: setup with a controller.
         rate: ω [1/s].
-        every: of so many samples one is a knot.
-        independent: coordinates and velocities that are regulated, where natural constraints tie them.
-        free: those of them whose errors do not matter.
+        every: number of samples between two knots.
+        independent: regulated coordinates and velocities of a robot with natural constraints; None for all.
+        free: those whose errors have almost no weight.
     """
     motion, robot = own_motion(setup), setup.robot
-    kept = np.unique(np.append(np.arange(0, len(motion), every), len(motion) - 1))
-    nominal = NominalMotion(robot, motion.t[kept], motion.q[kept], motion.v[kept], motion.u[kept])
+    knots = np.unique(np.append(np.arange(0, len(motion), every), len(motion) - 1))
+    nominal = NominalMotion(robot, motion.t[knots], motion.q[knots], motion.v[knots], motion.u[knots])
     rule = weights(robot, motion.q[0], motion.v[0], rate, free)
     n = len(linearize(robot, motion.q[0], motion.v[0]).states) if independent is None else len(independent)
     return TimeVaryingLqr(robot, nominal, weights=rule, final=np.zeros((n, n)), independent=independent)
 
 
 def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] = ()) -> BrysonWeights:
-    """An error e of places, ω e of speeds, and the largest input that ω² e of any one coordinate needs.
+    """Bryson weights: errors e of positions and ω e of speeds, and the largest input that ω² e of one coordinate needs.
 
     Args:
-        robot: the model.
+        robot: model of the plant.
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         rate: ω [1/s].
-        free: coordinates whose errors do not matter.
+        free: coordinates whose errors have almost no weight.
     """
     needed = np.linalg.pinv(robot.evaluate(robot.input_matrix, q=q)) @ robot.evaluate(robot.mass_matrix, q=q)
     speeds = [name for name in linearize(robot, q, v).states if name not in robot.coordinates.names]
@@ -75,33 +75,33 @@ def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] =
     return BrysonWeights(errors, otherwise=ERROR, effort=float(np.abs(needed).max()) * rate**2 * ERROR)
 
 
-def predictive(aim: Reference | MpcObjective, rate: float) -> Controller:
-    """Nonlinear MPC, computed at 50 Hz and held.
+def predictive(objective: Reference | MpcObjective, rate: float) -> Controller:
+    """Build a nonlinear MPC that is computed at 50 Hz, with the input held constant in between.
 
     Args:
-        aim: what it follows.
-        rate: ω; its horizon is 4/ω [1/s].
+        objective: reference to follow, or objective to minimize.
+        rate: ω [1/s]; the horizon is 4/ω.
     """
-    return SampleAndHold(NonlinearMPC(aim, rate=rate, steps=10, error=ERROR), PERIOD)
+    return SampleAndHold(NonlinearMPC(objective, rate=rate, steps=10, error=ERROR), PERIOD)
 
 
 def slotine_li(setup: Setup, reference: Reference, rate: float) -> Controller:
-    """Slotine and Li's law without adaptation.
+    """Build Slotine and Li's law without adaptation.
 
     Args:
-        setup: with the model.
-        reference: q_d(t).
+        setup: setup with the model of the plant.
+        reference: desired motion q_d(t).
         rate: ω [1/s].
     """
     return SlotineLi(setup.robot, reference, rate=rate)
 
 
 def sliding_mode(setup: Setup, reference: Reference, rate: float, uncertain: dict[str, float]) -> Controller:
-    """Sliding mode with a layer, told how wrong the masses may be.
+    """Build a sliding-mode law with a boundary layer and bounds on the errors of the masses.
 
     Args:
-        setup: with the model.
-        reference: q_d(t).
+        setup: setup with the model of the plant.
+        reference: desired motion q_d(t).
         rate: ω [1/s].
         uncertain: largest errors of parameters, by name.
     """

@@ -1,4 +1,4 @@
-"""Tables and pictures of the published comparison, between marks of docs/comparison.md."""
+"""Tables and pictures of the published comparison, written between marks in docs/comparison.md."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ ACCURACY = "error_rms"
 
 
 def publish(comparison: Comparison, missing: Sequence[str] = ()) -> None:
-    """Write what was found of one robot.
+    """Write the results for one robot.
 
     Args:
-        comparison: with results of the laws that are complete.
-        missing: names of those that are not.
+        comparison: results of the laws whose studies are complete.
+        missing: names of the other laws.
     """
     pending = f" Not run to the end yet: {', '.join(missing)}." if missing else ""
     stem = f"comparison_{comparison.name.replace('-', '_')}"
     metrics = [metric for metric in METRICS if metric in comparison.quantities]
     comparison.pareto("effort", ACCURACY).plot(PICTURES / f"{stem}_pareto.png")
     comparison.plot(PICTURES / f"{stem}.png", metrics)
-    told = "\n\n".join(
+    section = "\n\n".join(
         (
             f"{len(comparison.seeds)} seeds for each law.{pending}",
             _medians(comparison, metrics),
             _pairs(comparison),
-            _places(comparison, metrics),
+            _rankings(comparison, metrics),
             f"![distribution of each metric](pictures/{stem}.png)",
             f"![effort against error](pictures/{stem}_pareto.png)",
         )
@@ -46,25 +46,25 @@ def publish(comparison: Comparison, missing: Sequence[str] = ()) -> None:
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", flags=re.DOTALL)
     if not pattern.search(page):
         raise ValueError(f"{PAGE} has no marks {begin!r} and {end!r}")
-    text = pattern.sub(lambda _: f"{begin}\n{told}\n{end}", page)
+    text = pattern.sub(lambda _: f"{begin}\n{section}\n{end}", page)
     write_whole(PAGE, lambda target: _write(target, text))
 
 
 def _medians(comparison: Comparison, metrics: list[str]) -> str:
-    """A line for each law: what ended, what was kept, medians with intervals, time of a tick."""
+    """Table with a row for each law: rates of success, medians with intervals, time of a tick."""
     rates = {name: rate for name, rate in comparison.rates.items() if name != "settled"}
-    told = [*metrics, "end_time"] if "end_time" in comparison.quantities else metrics
-    titles = ["law", *rates, *(comparison.quantities[metric].label for metric in told), "tick"]
+    columns = [*metrics, "end_time"] if "end_time" in comparison.quantities else metrics
+    titles = ["law", *rates, *(comparison.quantities[metric].label for metric in columns), "tick"]
     lines = [titles, ["---"] * len(titles)]
     for law in comparison.controllers:
         shares = [_percent(rate.share(law)) for rate in rates.values()]
-        values = [_estimate(comparison.summary(metric, law).median) for metric in told]
-        lines.append([_called(law), *shares, *values, duration(comparison.tick_times[law])])
+        values = [_estimate(comparison.summary(metric, law).median) for metric in columns]
+        lines.append([_label(law), *shares, *values, duration(comparison.tick_times[law])])
     return _table(lines)
 
 
 def _pairs(comparison: Comparison) -> str:
-    """Program control beside each rival: accuracy and effort."""
+    """Table of program control beside each baseline: accuracy and effort."""
     lines = [["program control beside", "error less in", "median difference [m]", "d_z", "effort less in"]]
     lines.append(["---"] * len(lines[0]))
     for law in comparison.controllers[1:]:
@@ -76,13 +76,14 @@ def _pairs(comparison: Comparison) -> str:
     return _table(lines)
 
 
-def _places(comparison: Comparison, metrics: list[str]) -> str:
-    """Orders that the intervals support."""
-    said = [comparison.ranking(metric).text for metric in metrics]
-    return "\n".join(["Ranks that the intervals of all pairs support simultaneously:", "", *(f"- {s}." for s in said)])
+def _rankings(comparison: Comparison, metrics: list[str]) -> str:
+    """List of the rankings that the intervals support."""
+    rankings = [comparison.ranking(metric).text for metric in metrics]
+    lines = [f"- {text}." for text in rankings]
+    return "\n".join(["Ranks that the intervals of all pairs support simultaneously:", "", *lines])
 
 
-def _called(law: str) -> str:
+def _label(law: str) -> str:
     return f"**{law}**" if law == OWN else law
 
 

@@ -1,4 +1,4 @@
-"""Two-link arm: along a path, round a disc that drifts across it."""
+"""Two-link arm: along a path, around a disc that drifts across it."""
 
 from functools import partial
 
@@ -12,11 +12,11 @@ from erugin.scenarios.motion_tracking import MotionTracking
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
-from .hardships import hard, spread
+from .disturbances import spread, with_disturbances
 from .laws import predictive, regulator_along, sliding_mode, slotine_li
 
 SHARE = 0.1
-"""Of its mass by which each link may be heavier or lighter than the model says."""
+"""Largest relative difference between the mass of a link and its value in the model."""
 RANDOMIZATION: dict[str, Distribution] = {
     "disc.x": Shifted(Uniform(-0.03, 0.03)),
     "disc.y": Shifted(Uniform(-0.03, 0.03)),
@@ -32,9 +32,9 @@ RANDOMIZATION: dict[str, Distribution] = {
 def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
     """The tip follows a path, and a disc drifts across it.
 
-    The disc's place and speed, the start and the masses vary; a random force of 0.5 N acts on the tip, and the angles
-    are measured with errors of 1 mrad. Program control and the obstacle laws see the disc; the others follow the motion
-    that program control makes of the nominal disc.
+    The disc's position and velocity, the start and the masses vary; a random force of 0.5 N acts on the tip, and the
+    angles are measured with errors of 1 mrad. Program control and the obstacle laws see the disc; the others follow the
+    motion of program control around the nominal disc.
 
     Args:
         duration: longest time; a run ends when the tip passes the end of the path [s].
@@ -45,7 +45,7 @@ def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
 
     def filtered(setup: Setup, reference: Reference) -> Controller:
         law = ComputedTorque(setup.robot, reference, rate=RATE)
-        # The disc of that module, whose symbols are those of the setup in any process; a copy would have others.
+        # The disc of that module: its symbols are those of the setup in every process; a copy would have others.
         disc, tip = task.DISC, setup.robot.points["tip"]
         return CbfFilter(
             law, BarrierFunction.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=side), rate=RATE
@@ -61,7 +61,7 @@ def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
         "barrier filter": MotionTracking(filtered, AWAY),
         "predictive": MotionTracking(lambda _, reference: predictive(reference, RATE)),
     }
-    return hard(
+    return with_disturbances(
         clean,
         force=BandNoise(0.5, (0.2, 3.0)),
         on="tip",

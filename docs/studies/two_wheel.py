@@ -1,4 +1,4 @@
-"""Two-wheel robot: Bernoulli's lemniscate in time, from beside it."""
+"""Two-wheel robot: Bernoulli's lemniscate as a function of time, starting beside it."""
 
 from functools import partial
 
@@ -20,12 +20,12 @@ from erugin.scenarios import Distribution, Shifted, Uniform
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
-from .hardships import hard, spread
+from .disturbances import spread, with_disturbances
 from .laws import predictive, regulator_along
 
 RATE, SPEED = 1.5, 0.25
 STATES = ("x", "y", "theta", "phi_r", "speed", "turning_rate")
-"""What a regulator looks at: rolling ties the other wheel's angle to these."""
+"""States of the regulator; rolling determines the other wheel's angle from these."""
 RANDOMIZATION: dict[str, Distribution] = {
     "q0.x": Shifted(Uniform(-0.2, 0.2)),
     "q0.y": Shifted(Uniform(-0.2, 0.2)),
@@ -37,13 +37,13 @@ RANDOMIZATION: dict[str, Distribution] = {
 
 @scenario("two-wheel-robot")
 def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
-    """TurtleBot3 follows a lemniscate in time through the torques of its wheels.
+    """TurtleBot3 follows a lemniscate as a function of time by the torques of its wheels.
 
     The start is up to 20 cm and 0.3 rad off; masses are 20 % and wheels 2 % wrong; random forces act along and about
-    the axle; places are measured with errors of 2 mm, the heading of 5 mrad, speeds of 5 mm/s and 20 mrad/s.
+    the axle; positions are measured with errors of 2 mm, the heading of 5 mrad, speeds of 5 mm/s and 20 mrad/s.
 
     Args:
-        duration: once round [s].
+        duration: time of the motion, one revolution by default [s].
         step: of the integration and of the laws [s].
     """
     robot = turtlebot3_burger(form="reduced")
@@ -67,7 +67,7 @@ def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
         "time-varying LQR": partial(regulator_along, rate=RATE, independent=STATES, free=["phi_r"]),
         "predictive": lambda _: predictive(MpcObjective.reach(robot, nose, target), RATE),
     }
-    return hard(
+    return with_disturbances(
         clean,
         force=BandNoise((0.05, 0.002), (0.2, 2.0)),
         on=None,

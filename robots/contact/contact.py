@@ -200,7 +200,7 @@ def contact_rows(robot: Robot, contact: Contact) -> slice:
             return slice(first, first + size)
         first += size
     raise ModelError(
-        f"{robot.name}: contact {contact.name!r} is not active; the natural constraints are "
+        f"{robot.name}: contact {contact.name!r} is not active; the robot's natural constraints: "
         f"{', '.join(repr(c.name) for c in robot.natural) or 'none'}. Activate it with with_contacts(...)"
     )
 

@@ -19,8 +19,8 @@ from ..frame import Frame
 from ..mechanisms.mechanism import Closure, mechanism
 from ..mechanisms.planar_linkage import Bar, Point, Slider, Spring, planar_linkage
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
-from ..tree.joints import Revolute
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node, Revolute
 from ..tree.tree import Tree
 from ..variants import with_inputs
 

@@ -14,8 +14,8 @@ from ...symbolic.validation import finite, not_negative, positive
 from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import Body, Node
-from ..tree.joints import Revolute
+from ..tree.body import Body
+from ..tree.joints import Node, Revolute
 from ..tree.tree import Tree
 from .tree_system import tree_system
 
@@ -64,13 +64,13 @@ class Link:
         return values, {f"l{i}": Range.POSITIVE, f"m{i}": Range.POSITIVE, f"I{i}": Range.NOT_NEGATIVE}
 
 
-def link_chain(links: Sequence[Link], gravity: float, what: str) -> tuple[tuple[Link, ...], Parameters]:
+def link_chain(links: Sequence[Link], gravity: float, chain: str) -> tuple[tuple[Link, ...], Parameters]:
     """Return the links as a tuple, and the parameters of their chain.
 
     Args:
         links: from the base to the tip, at least one.
         gravity: g [m/s²].
-        what: name of the chain in messages.
+        chain: name of the chain in messages.
 
     Raises:
         ModelError: for no links, or anything that is not a Link.
@@ -78,9 +78,9 @@ def link_chain(links: Sequence[Link], gravity: float, what: str) -> tuple[tuple[
     found = tuple(links) if isinstance(links, Iterable) else (links,)
     for link in found:
         if not isinstance(link, Link):
-            raise ModelError(f"the links of a {what} must be Link objects, got {link!r}")
+            raise ModelError(f"the links of a {chain} must be Link objects, got {link!r}")
     if not found:
-        raise ModelError(f"a {what} needs at least one link, got none")
+        raise ModelError(f"a {chain} needs at least one link, got none")
     values: dict[str, float] = {}
     ranges: dict[str, Range] = {}
     for i, link in enumerate(found, 1):

@@ -10,8 +10,8 @@ import casadi as ca
 from ..formulations.formulation import Formulation
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
-from ..tree.joints import Prismatic, Revolute
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node, Prismatic, Revolute
 from ..tree.tree import Tree
 from .telescopic_links import TelescopicLink, check_chain, exoskeleton_robot, link_bodies
 

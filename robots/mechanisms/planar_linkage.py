@@ -16,8 +16,8 @@ from ...symbolic.validation import finite, not_negative, point_coordinates, posi
 from ..families.planar_manipulator import Link
 from ..frame import Frame
 from ..robot import Robot
-from ..tree.body import WORLD, Body, Node
-from ..tree.joints import Prismatic, Revolute
+from ..tree.body import Body
+from ..tree.joints import WORLD, Node, Prismatic, Revolute
 from ..tree.tree import Tree
 from .planar_dynamics import Path, PlanarBody, PlanarPoints, extend_path, planar_dynamics, rotate_vector
 
@@ -297,8 +297,8 @@ def _points(points: Mapping[str, Point]) -> Mapping[str, Point]:
     return MappingProxyType({name: _pair(f"point {name!r}", xy) for name, xy in points.items()})
 
 
-def _pair(what: str, value: Point) -> Point:
-    numbers = point_coordinates(what, value)
+def _pair(name: str, value: Point) -> Point:
+    numbers = point_coordinates(name, value)
     if len(numbers) != 2:
-        raise ModelError(f"{what} must have two coordinates in the plane, got {value!r}")
+        raise ModelError(f"{name} must have two coordinates in the plane, got {value!r}")
     return numbers[0], numbers[1]

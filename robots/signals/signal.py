@@ -53,22 +53,22 @@ class Signal(Picklable, ABC):
         """
 
 
-def parameter_name(name: str, component: str, what: str) -> str:
+def parameter_name(name: str, component: str, quantity: str) -> str:
     """Return ``disturbance.x.phase1``, or ``disturbance.phase1`` for a component without a name.
 
     Args:
         name: name of the signal.
         component: name of the component; may be empty.
-        what: name of the quantity.
+        quantity: name of the quantity.
     """
-    return ".".join(filter(None, (name, component, what)))
+    return ".".join(filter(None, (name, component, quantity)))
 
 
-def sizes(what: str, value: ArrayLike) -> NDArray[np.float64]:
+def sizes(quantity: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return a finite number for all components, shape (), or one for each, shape (k,).
 
     Args:
-        what: name of the quantity in messages.
+        quantity: name of the quantity in messages.
         value: number or numbers to check.
 
     Raises:
@@ -77,9 +77,9 @@ def sizes(what: str, value: ArrayLike) -> NDArray[np.float64]:
     try:
         numbers = reals("value", value)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{what} must be a number, or one for each component, got {value!r}") from error
+        raise ModelError(f"{quantity} must be a number, or one for each component, got {value!r}") from error
     if numbers.ndim > 1 or numbers.size == 0 or not np.isfinite(numbers).all():
-        raise ModelError(f"{what} must be a finite number, or one for each component, got {value!r}")
+        raise ModelError(f"{quantity} must be a finite number, or one for each component, got {value!r}")
     numbers.setflags(write=False)
     return numbers
 

@@ -1,8 +1,8 @@
 """Trees of bodies and joints."""
 
 from ...symbolic.runtime_type_checks import check_exports
-from .body import WORLD, Body, Node
-from .joints import Floating, Joint, Planar, Prismatic, Revolute
+from .body import Body
+from .joints import WORLD, Floating, Joint, Node, Planar, Prismatic, Revolute
 from .tree import Tree
 
 __all__ = [

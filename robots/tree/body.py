@@ -1,4 +1,4 @@
-"""Bodies with their inertias, and the nodes of a tree that carry them."""
+"""Bodies with their inertias."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, require_name
-from ...symbolic.validation import constant_values, finite, format_value, not_negative
-from ..frame import Frame
-from .joints import Joint
+from ...symbolic.validation import constant_values, finite, not_negative
 
 
 def impossible_moments(inertia: NDArray[np.float64], relative: float = 1e-9, absolute: float = 0.0) -> str | None:
@@ -35,28 +33,24 @@ def impossible_moments(inertia: NDArray[np.float64], relative: float = 1e-9, abs
     return f"{moments}, but none may be greater than the sum of the other two"
 
 
-def require_inertia(what: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
+def require_inertia(name: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
     """Raise ModelError unless this inertia about the centre of mass is physically possible.
 
     A moment about the z axis only, as for a body in a plane, is accepted: no body in space has it, but the other
     moments have no effect in the plane.
 
     Args:
-        what: name of the inertia in the message.
+        name: name of the inertia in the message.
         inertia: inertia, shape (3, 3) [kg m²].
         tolerance: tolerance relative to the largest entry.
     """
     if not np.isfinite(inertia).all() or np.abs(inertia - inertia.T).max() > tolerance * np.abs(inertia).max():
-        raise ModelError(f"{what} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
+        raise ModelError(f"{name} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
     if np.count_nonzero(inertia) == 1 and inertia[2, 2] > 0.0:
         return
     reason = impossible_moments(inertia, tolerance)
     if reason is not None:
-        raise ModelError(f"{what}: {reason}")
-
-
-WORLD = -1
-"""Parent of a node attached to the world."""
+        raise ModelError(f"{name}: {reason}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,34 +112,4 @@ class Body:
         """
         moment = ca.SX(ca.DM.zeros(3, 3))
         moment[2, 2] = inertia
-        return cls(name=name, mass=mass, center=Frame.at(center).position, inertia=moment, ratio=ratio)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Node:
-    """A frame attached to its parent by one joint, and the bodies that it carries.
-
-    Attributes:
-        name: name of the joint; prefix of the coordinate names.
-        parent: index of the parent in the tree, or ``WORLD``.
-        placement: pose of the joint in the parent's frame.
-        joint: motion of the node's frame relative to the placed joint.
-        bodies: bodies that it carries; empty for a frame between two joints.
-        absolute: True if the orientation is measured from the axes of the world, not of the parent.
-    """
-
-    name: str
-    parent: int
-    placement: Frame
-    joint: Joint
-    bodies: tuple[Body, ...] = ()
-    absolute: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the name and the types."""
-        require_name("a joint", self.name)
-        for name, kind in (("placement", Frame), ("joint", Joint)):
-            if not isinstance(getattr(self, name), kind):
-                raise ModelError(
-                    f"{name} of {self.name!r} must be a {kind.__name__}, got {format_value(getattr(self, name))}"
-                )
+        return cls(name=name, mass=mass, center=ca.vertcat(center, 0, 0), inertia=moment, ratio=ratio)

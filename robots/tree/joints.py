@@ -1,17 +1,19 @@
-"""Joints: the possible motions of one frame in another."""
+"""Joints, the possible motions of one frame in another, and the nodes of a tree, each attached by one joint."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.errors import ModelError
-from ...symbolic.validation import finite
+from ...symbolic.errors import ModelError, require_name
+from ...symbolic.validation import finite, format_value
 from ..frame import Frame
 from ..spatial import BodyRotation, Twist, axis_rotation, cross
+from .body import Body
 
 
 class Joint(ABC):
@@ -112,20 +114,20 @@ class Joint(ABC):
         raise ModelError(f"a body with ratio= requires a Revolute or a Prismatic joint, got {type(self).__name__}")
 
 
-def unit_axis(what: str, axis: Sequence[float]) -> tuple[float, float, float]:
+def unit_axis(name: str, axis: Sequence[float]) -> tuple[float, float, float]:
     """Return ``axis`` as a unit vector; raises ModelError unless it is three finite numbers, not all zero.
 
     An axis that is a unit vector to rounding is returned unchanged, so that (0, 0, 1) stays exact.
     """
     try:
-        numbers = tuple(finite(f"{what}[{i}]", x) for i, x in enumerate(axis))
+        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(axis))
     except TypeError as error:
-        raise ModelError(f"{what} must be three numbers, got {axis!r}") from error
+        raise ModelError(f"{name} must be three numbers, got {axis!r}") from error
     if len(numbers) != 3:
-        raise ModelError(f"{what} must have three components, got {axis!r}")
+        raise ModelError(f"{name} must have three components, got {axis!r}")
     largest = max(map(abs, numbers))
     if largest == 0.0:
-        raise ModelError(f"{what} must not be zero, got {axis!r}")
+        raise ModelError(f"{name} must not be zero, got {axis!r}")
     # Divided first by the largest, so that no square overflows or vanishes.
     scaled = tuple(x / largest for x in numbers)
     length = math.hypot(*scaled)
@@ -348,3 +350,37 @@ class Revolute(Joint):
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
         """Return the rotation by a fraction of the angle."""
         return self.pose(ratio * q), self.subspace(q) @ ratio
+
+
+WORLD = -1
+"""Parent of a node attached to the world."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Node:
+    """A frame attached to its parent by one joint, and the bodies that it carries.
+
+    Attributes:
+        name: name of the joint; prefix of the coordinate names.
+        parent: index of the parent in the tree, or ``WORLD``.
+        placement: pose of the joint in the parent's frame.
+        joint: motion of the node's frame relative to the placed joint.
+        bodies: bodies that it carries; empty for a frame between two joints.
+        absolute: True if the orientation is measured from the axes of the world, not of the parent.
+    """
+
+    name: str
+    parent: int
+    placement: Frame
+    joint: Joint
+    bodies: tuple[Body, ...] = ()
+    absolute: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the name and the types."""
+        require_name("a joint", self.name)
+        for name, kind in (("placement", Frame), ("joint", Joint)):
+            if not isinstance(getattr(self, name), kind):
+                raise ModelError(
+                    f"{name} of {self.name!r} must be a {kind.__name__}, got {format_value(getattr(self, name))}"
+                )

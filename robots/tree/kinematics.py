@@ -10,8 +10,8 @@ import casadi as ca
 
 from ..frame import Frame
 from ..spatial import Arm, SpatialInertia, Twist, axis_rotation, cross
-from .body import Body, Node
-from .joints import Revolute
+from .body import Body
+from .joints import Node, Revolute
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..spatial import Arm, BodyRotation, SpatialInertia, Twist, axial, cross, mirror_lower_triangle
-from .body import Body, Node
+from .body import Body
+from .joints import Node
 from .kinematics import MovingFrame, TreeKinematics
 
 

@@ -13,7 +13,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.pickling import Picklable
 from ..frame import Frame
 from ..spatial import cross
-from .body import WORLD, Node
+from .joints import WORLD, Node
 from .kinematics import TreeKinematics
 from .sweep import Sweep, acceleration_tensor
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..frame import Frame
-from ..tree.body import WORLD
-from ..tree.joints import Floating, Joint, Planar, Prismatic, Revolute
+from ..tree.joints import WORLD, Floating, Joint, Planar, Prismatic, Revolute
 from . import description as elements
 from .description import Description, Pose
 

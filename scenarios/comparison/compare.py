@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...controllers.buffered_tick import BufferedTick
 from ...controllers.controller import Controller
-from ...controllers.wrappers import Wrapper
+from ...controllers.wrappers.wrapper import Wrapper
 from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import EruginError, ModelError, prefix_message, require_name, unknown_name
 from ..sampling.distributions import Distribution
@@ -267,6 +267,7 @@ class _Job:
                     {k: column[low:high] for k, column in columns.items()}, threads=self.threads, count=high - low
                 )
             except Exception:
+                # A user's law may raise anything; the caller raises the error of all runs again, naming this one.
                 return True
             return False
 

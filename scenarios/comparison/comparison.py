@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.optional_dependencies import import_optional
 from .estimate import Estimate, median, quantile
+from .outcomes import ENDING, OK, OUTCOMES, succeeded
 from .paired import Paired, PairedSummary, Summary, holm, worst_is_infinite
 from .pareto import Pareto, Point
-from .proportions import OUTCOMES, Rates, succeeded
+from .proportions import Rates
 from .quantities import Quantity
 from .ranking import Ranking, ranking
-from .trial import OK
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,17 @@ class Robustness:
         """
         return tuple(each.summary(metric, controller).median for each in self.comparisons)
 
+    def curves(self, metric: str) -> Mapping[str, tuple[Estimate, ...]]:
+        """Return the curves of all controllers that have a metric, by name.
+
+        Args:
+            metric: name of the metric.
+
+        Raises:
+            ModelError: for an unknown metric.
+        """
+        return {name: self.curve(metric, name) for name in self.comparisons[0].controllers_with(metric)}
+
     def plot(self, metric: str = "error_rms", path: Path | str | None = None) -> Figure:
         """Draw the curves of all controllers.
 
@@ -65,9 +78,10 @@ class Robustness:
         Raises:
             ModelError: for an unknown metric.
         """
-        from .plots import robustness_plot
+        from .plots import plot_robustness  # late, for matplotlib
 
-        return robustness_plot(self, metric, path)
+        curves = self.curves(metric)
+        return plot_robustness(curves, self.levels, self.comparisons[0].quantities[metric].label, self.meaning, path)
 
 
 Array = NDArray[np.float64]
@@ -280,18 +294,60 @@ class Comparison:
         Raises:
             ModelError: for an unknown metric.
         """
-        from .tables import comparison_text
+        from .tables import medians_table, pairs_table, render_text, runs_table, sweep_table  # late, for rich
 
-        shown = tuple(self.quantities if metrics is None else metrics)
-        for metric in shown if metrics is not None else ():
+        for metric in metrics or ():
             self._require_metric(metric)
-        return comparison_text(self, shown, width)
+        shown = tuple(self.quantities if metrics is None else metrics)
+        labels = {metric: self.quantities[metric].label for metric in shown}
+        ranked = [metric for metric in shown if metric in self.ranked]
+        randomized = dict.fromkeys(name for columns in self.columns.values() for name in columns)
+        not_ok = {name: self._share_not_ok(name) for name in self.controllers}
+        ranks = {metric: self.ranking(metric).ranks for metric in ranked}
+        medians = [
+            (labels[metric], self.summary(metric, name), ranks[metric].get(name) if metric in ranks else None)
+            for metric in shown
+            for name in self.controllers_with(metric)
+        ]
+        parts: list[str | Table] = [
+            f"{self.name}: {len(self.seeds)} runs of each controller, the same for all; randomized: "
+            f"{', '.join(randomized) or 'nothing'}. Intervals of {100 * self.confidence:g} %.",
+            runs_table(self.controllers, self.rates.values(), not_ok, self.tick_times),
+            *self._stops(),
+            "\nMedians of all runs, [interval], (quartiles); a run that had to stop, or has no finite metric, counts "
+            "as the worst. Rank: as far as the intervals support it.",
+            medians_table(medians),
+        ]
+        if len(self.controllers) > 1:
+            pairs = [pair for pair in self.pairs if pair.metric in shown]
+            differ = [pair for pair in pairs if self._differs(pair)]
+            equal = [pair for pair in pairs if pair.metric in ranked and not self._differs(pair)]
+            parts += [
+                "\nDifferences of pairs of runs, first - second: median [interval]; P(first better) [interval]; "
+                "Cohen's d_z of the pairs in which both are finite; p of the signed-rank test, adjusted by Holm's "
+                "method over all lines.",
+                pairs_table((labels[pair.metric], pair) for pair in differ),
+            ]
+            if equal:
+                names = "; ".join(f"{pair.metric} of {pair.first} and {pair.second}" for pair in equal)
+                parts.append(f"\nEqual in all runs: {names}")
+        for sweep in self.robustness.values() if ranked else ():
+            curves = sweep.curves(ranked[0])
+            parts += [f"\n{labels[ranked[0]]}, median, against {sweep.meaning}:", sweep_table(sweep.levels, curves)]
+        return render_text([*parts, *self._missing(shown)], width)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame with one row per controller and seed: randomized numbers, metrics, status and ending."""
-        from .tables import data_frame
+        import_optional("pandas", "data")
+        import pandas as pd
 
-        return data_frame(self)
+        frames: list[pd.DataFrame] = []
+        for name, columns in self.results.items():
+            identity = {"controller": np.full(len(self.seeds), name), "seed": self.seeds}
+            frames.append(pd.DataFrame({**identity, **self.columns.get(name, {}), **columns}))
+        frame = pd.concat(frames, ignore_index=True)
+        frame.attrs = {"units": {name: quantity.unit for name, quantity in self.quantities.items()}}
+        return frame
 
     def plot(self, path: Path | str | None = None, metrics: Sequence[str] | None = None) -> Figure:
         """Draw the distribution of each metric, one curve per controller.
@@ -303,11 +359,47 @@ class Comparison:
         Raises:
             ModelError: for an unknown metric.
         """
-        from .plots import distributions_plot
+        from .plots import plot_distributions  # late, for matplotlib
 
         for metric in metrics or ():
             self._require_metric(metric)
-        return distributions_plot(self, path, metrics)
+        values = {
+            metric: {name: self.values(metric, name) for name in self.controllers_with(metric)}
+            for metric in (self.ranked if metrics is None else metrics)
+        }
+        return plot_distributions(values, self.quantities, self.controllers, path)
+
+    def _share_not_ok(self, controller: str) -> float:
+        """Return the share of the time of all runs in which a law was limited, or its last output was reused."""
+        shares = np.asarray(self.results[controller].get("not_ok", np.zeros(1)), dtype=np.float64)
+        known = shares[np.isfinite(shares)]
+        return float(known.mean()) if len(known) else 0.0
+
+    def _stops(self) -> list[str]:
+        """Return a line for each controller that had to stop: in how many runs, and the reason in the first of them."""
+        lines: list[str] = []
+        for name, results in self.results.items():
+            stopped = np.flatnonzero(~np.asarray(results[OK], dtype=np.bool_))
+            if len(stopped):
+                first = int(stopped[0])
+                lines.append(
+                    f"\n{name} had to stop in {len(stopped)} of {len(self.seeds)} runs, first with seed "
+                    f"{self.seeds[first]}: {results[ENDING][first]}"
+                )
+        return lines
+
+    def _differs(self, pair: PairedSummary) -> bool:
+        """Return True if a metric that can rank controllers differs between the two in any run."""
+        return self.quantities[pair.metric].better != "neither" and pair.paired.wins + pair.paired.losses > 0
+
+    def _missing(self, metrics: Sequence[str]) -> list[str]:
+        """Return a line of missing metrics for each controller and reason."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name, reasons in self.left_out.items():
+            for metric, why in reasons.items():
+                if metric in metrics or metric not in self.quantities:
+                    groups.setdefault((name, why), []).append(metric)
+        return [f"\nLeft out: {', '.join(names)} of {name}: {why}" for (name, why), names in groups.items()]
 
     def _column(self, controller: str, name: str) -> Column:
         return self.results[controller][name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from ...symbolic.errors import ModelError
 from ...symbolic.validation import positive
 
 Array = NDArray[np.float64]
+Better = Literal["less", "more", "neither"]
+"""Direction in which a quantity is better."""
 EXACT = 50
 """Largest number of pairs for which the exact distribution of the signed-rank statistic is used."""
 HALVINGS = 48

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 from ...controllers.controller import Controller
-from ...controllers.wrappers import Delay, MeasurementNoise, SampleAndHold
+from ...controllers.wrappers.delay import Delay
+from ...controllers.wrappers.noise import MeasurementNoise
+from ...controllers.wrappers.sample_and_hold import SampleAndHold
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Range
 from ...symbolic.validation import not_negative

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, ShapeError
-from .estimate import Estimate, median, shift, two_sided
+from .estimate import Better, Estimate, median, shift, two_sided
 from .proportions import tango
-from .quantities import Better
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...symbolic.validation import positive
-from .estimate import Estimate
+from .estimate import Better, Estimate
 from .paired import ROUNDING
-from .quantities import Better, Quantity
+from .quantities import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,9 +75,11 @@ class Pareto:
         Args:
             path: path of a picture, PNG or SVG; no file is written if not given.
         """
-        from .plots import pareto_plot
+        from .plots import plot_pareto  # late, for matplotlib
 
-        return pareto_plot(self, path)
+        medians = {name: (point.x, point.y) for name, point in self.points.items()}
+        title = f"{self.title}; intervals of {100 * self.confidence:g} %"
+        return plot_pareto(medians, self.front, self.x, self.y, title, path)
 
 
 def _dominates(first: Point, second: Point, x: Better, y: Better) -> bool:

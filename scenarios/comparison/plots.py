@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.errors import ModelError
 from ...views.style import PATH_COLOR, new_figure, save_figure
-
-if TYPE_CHECKING:
-    from .comparison import Comparison, Robustness
-    from .estimate import Estimate
-    from .pareto import Pareto
-
+from .estimate import Estimate
+from .quantities import Quantity
 
 Array = NDArray[np.float64]
 MARKERS = "osD^vP*Xdh<>"
@@ -29,8 +24,11 @@ WIDEST, THINNEST = 3.5, 1.2
 """Line widths of the first and the last controller, so that coinciding lines are all visible."""
 
 
-def distributions_plot(
-    comparison: Comparison, path: Path | str | None = None, metrics: Sequence[str] | None = None
+def plot_distributions(
+    values: Mapping[str, Mapping[str, Array]],
+    quantities: Mapping[str, Quantity],
+    controllers: Sequence[str],
+    path: Path | str | None = None,
 ) -> Figure:
     """Draw the distribution function of each metric, one curve per controller: the share of all runs below x.
 
@@ -38,16 +36,15 @@ def distributions_plot(
     starts above 0 by it where more is better.
 
     Args:
-        comparison: results of the comparison.
+        values: value of each run, by metric and controller, shape (n,) each; NaN for runs that had to stop.
+        quantities: the metrics, by name.
+        controllers: names of all controllers, in the order of their colors.
         path: path of a picture; no file is written if not given.
-        metrics: names of the metrics to show; all that can rank controllers if not given.
 
     Raises:
         ModelError: if no metric has a finite value.
     """
-    known = comparison.quantities
-    requested = comparison.ranked if metrics is None else metrics
-    shown = [name for name in requested if _any_finite(comparison, name)]
+    shown = {metric: own for metric, own in values.items() if any(np.isfinite(each).any() for each in own.values())}
     if not shown:
         raise ModelError("there is no metric with a finite value to draw")
     wide = min(COLUMNS, len(shown))
@@ -56,18 +53,18 @@ def distributions_plot(
     panels: list[Axes] = list(np.ravel(figure.subplots(tall, wide, squeeze=False, sharey=True)))
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
-    for axes, metric in zip(panels, shown, strict=False):
-        values = {name: comparison.values(metric, name) for name in comparison.controllers_with(metric)}
-        for i, name in enumerate(comparison.controllers):
-            if name in values:
-                finite = np.sort(values[name][np.isfinite(values[name])])
-                worst = len(values[name]) - len(finite) if known[metric].better == "more" else 0
-                rise = (worst + np.arange(min(len(finite), 1) + len(finite))) / len(values[name])
+    for axes, (metric, by_name) in zip(panels, shown.items(), strict=False):
+        for i, name in enumerate(controllers):
+            if name in by_name:
+                finite = np.sort(by_name[name][np.isfinite(by_name[name])])
+                worst = len(by_name[name]) - len(finite) if quantities[metric].better == "more" else 0
+                rise = (worst + np.arange(min(len(finite), 1) + len(finite))) / len(by_name[name])
                 style = "-" if i < 10 else "--"
                 axes.step(np.concatenate([finite[:1], finite]), rise, style, where="post", color=f"C{i % 10}",
-                          linewidth=_width(i, len(comparison.controllers)), label=name)  # fmt: skip
-        _scale(axes, values)
-        axes.set_xlabel(known[metric].label)
+                          linewidth=_width(i, len(controllers)), label=name)  # fmt: skip
+        joined = np.concatenate(list(by_name.values()))
+        _log_where_wide(axes, joined[np.isfinite(joined)], np.zeros(0))
+        axes.set_xlabel(quantities[metric].label)
         axes.set_ylim(0.0, 1.02)
         axes.grid(True, color="0.9", linewidth=0.8)
         axes.set_axisbelow(True)
@@ -80,27 +77,38 @@ def distributions_plot(
     return _saved(figure, path)
 
 
-def pareto_plot(pareto: Pareto, path: Path | str | None = None) -> Figure:
+def plot_pareto(
+    medians: Mapping[str, tuple[Estimate, Estimate]],
+    front: Sequence[str],
+    x: Quantity,
+    y: Quantity,
+    title: str,
+    path: Path | str | None = None,
+) -> Figure:
     """Draw the medians of two metrics with their intervals, and the Pareto front.
 
     Args:
-        pareto: points and front.
+        medians: medians of the two metrics, by controller.
+        front: names of the controllers on the front, in the order of x.
+        x: the first metric.
+        y: the second metric.
+        title: title of the picture.
         path: path of a picture; no file is written if not given.
 
     Raises:
         ModelError: if no controller has finite medians of both.
     """
-    points = {n: p for n, p in pareto.points.items() if np.isfinite(p.x.value) and np.isfinite(p.y.value)}
+    points = {name: pair for name, pair in medians.items() if all(np.isfinite(each.value) for each in pair)}
     if not points:
         raise ModelError("no controller has a finite median of both metrics: there is nothing to draw")
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
-    for i, (name, point) in enumerate(points.items()):
+    for i, (name, (horizontal, vertical)) in enumerate(points.items()):
         axes.errorbar(
-            point.x.value,
-            point.y.value,
-            xerr=_bars(point.x),
-            yerr=_bars(point.y),
+            horizontal.value,
+            vertical.value,
+            xerr=_bars(horizontal),
+            yerr=_bars(vertical),
             fmt=MARKERS[i % len(MARKERS)],
             color=f"C{i % 10}",
             capsize=2.5,
@@ -108,58 +116,55 @@ def pareto_plot(pareto: Pareto, path: Path | str | None = None) -> Figure:
             markersize=2.0 * _width(i, len(points)) + 2.0,
             label=name,
         )
-    front = [points[name] for name in pareto.front if name in points]
-    steps = "steps-post" if pareto.y.better == pareto.x.better == "less" else "default"
-    if len(front) > 1:
-        axes.plot([p.x.value for p in front], [p.y.value for p in front], color=PATH_COLOR, linestyle=":", zorder=0,
-                  drawstyle=steps, label="best of both")  # fmt: skip
-    absent = [name for name in pareto.points if name not in points]
-    _log_where_wide(
-        axes, np.array([p.x.value for p in points.values()]), np.array([p.y.value for p in points.values()])
-    )
-    axes.set_xlabel(f"median {pareto.x.label}, {_wish(pareto.x.better)}")
-    axes.set_ylabel(f"median {pareto.y.label}, {_wish(pareto.y.better)}")
-    axes.set_title(f"{pareto.title}; intervals of {100 * pareto.confidence:g} %", fontsize=9)
+    best = np.array([[each.value for each in points[name]] for name in front if name in points])
+    steps = "steps-post" if x.better == y.better == "less" else "default"
+    if len(best) > 1:
+        axes.plot(*best.T, color=PATH_COLOR, linestyle=":", zorder=0, drawstyle=steps, label="best of both")
+    absent = [name for name in medians if name not in points]
+    _log_where_wide(axes, *np.array([[each.value for each in pair] for pair in points.values()]).T)
+    axes.set_xlabel(f"median {x.label}, {_wish(x.better)}")
+    axes.set_ylabel(f"median {y.label}, {_wish(y.better)}")
+    axes.set_title(title, fontsize=9)
     axes.grid(True, color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
-    title = "no finite median: " + ", ".join(absent) if absent else None
-    figure.legend(loc="outside right upper", fontsize=8, title=title, title_fontsize=7)
+    note = "no finite median: " + ", ".join(absent) if absent else None
+    figure.legend(loc="outside right upper", fontsize=8, title=note, title_fontsize=7)
     return _saved(figure, path)
 
 
-def robustness_plot(sweep: Robustness, metric: str, path: Path | str | None = None) -> Figure:
+def plot_robustness(
+    curves: Mapping[str, Sequence[Estimate]],
+    levels: Sequence[float],
+    label: str,
+    meaning: str,
+    path: Path | str | None = None,
+) -> Figure:
     """Draw the median of a metric against the level, one curve per controller, with intervals.
 
     Infinite medians are omitted.
 
     Args:
-        sweep: comparisons at each level.
-        metric: name of the metric.
+        curves: median at each level, by controller.
+        levels: the levels, ascending.
+        label: name and unit of the metric.
+        meaning: meaning of a level, with its unit.
         path: path of a picture; no file is written if not given.
-
-    Raises:
-        ModelError: for an unknown metric.
     """
-    quantities = sweep.comparisons[0].quantities
-    if metric not in quantities:
-        raise ModelError(unknown_name("metric", metric, quantities))
     figure = new_figure(6.4, 4.0)
-    axes, levels = figure.subplots(), np.array(sweep.levels)
+    axes = figure.subplots()
     drawn: list[float] = []
-    names = sweep.comparisons[0].controllers_with(metric)
-    for i, name in enumerate(names):
-        curve = sweep.curve(metric, name)
+    for i, (name, curve) in enumerate(curves.items()):
         values = np.array([each.value if np.isfinite(each.value) else np.nan for each in curve])
         ends = np.array([[each.low, each.high] for each in curve])
         ends[~np.isfinite(ends)] = np.nan
         drawn += values[np.isfinite(values)].tolist()
-        width = _width(i, len(names))
+        width = _width(i, len(curves))
         axes.plot(levels, values, color=f"C{i % 10}", marker=MARKERS[i % len(MARKERS)], markersize=2.0 * width + 1.0,
                   linewidth=width, label=name)  # fmt: skip
         axes.fill_between(levels, ends[:, 0], ends[:, 1], color=f"C{i % 10}", alpha=0.2, linewidth=0)
     _log_where_wide(axes, np.zeros(0), np.array(drawn))
-    axes.set_xlabel(textwrap.fill(sweep.meaning, 60))
-    axes.set_ylabel(f"median {quantities[metric].label}")
+    axes.set_xlabel(textwrap.fill(meaning, 60))
+    axes.set_ylabel(f"median {label}")
     axes.grid(True, color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     figure.legend(loc="outside right upper", fontsize=8)
@@ -179,15 +184,6 @@ def _bars(estimate: Estimate) -> Array:
     """Return the lengths of the error bars to both sides; zero where the interval is unbounded."""
     sides = np.array([[estimate.value - estimate.low], [estimate.high - estimate.value]])
     return np.where(np.isfinite(sides), sides, 0.0)
-
-
-def _any_finite(comparison: Comparison, metric: str) -> bool:
-    return any(np.isfinite(comparison.values(metric, name)).any() for name in comparison.controllers_with(metric))
-
-
-def _scale(axes: Axes, values: dict[str, Array]) -> None:
-    joined = np.concatenate(list(values.values()))
-    _log_where_wide(axes, joined[np.isfinite(joined)], np.zeros(0))
 
 
 def _log_where_wide(axes: Axes, x: Array, y: Array) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
 from .estimate import Estimate, two_sided
-from .trial import OK
 
 HALVINGS = 60
 
@@ -101,29 +99,7 @@ def _crossing(score: Callable[[float], float], level: float, low: float, high: f
     return 0.5 * (low + high)
 
 
-Column = NDArray[Any]
 Flags = NDArray[np.bool_]
-OUTCOMES: Mapping[str, str] = {
-    "ended": "did not have to stop",
-    "settled": "did not have to stop, and the error was settled at the end",
-    "clear": "did not have to stop, and the clearance stayed positive",
-}
-
-
-def succeeded(outcome: str, results: Mapping[str, Column]) -> Flags | None:
-    """Return the runs with an outcome as flags, shape (n,); None if the required metric is missing.
-
-    Args:
-        outcome: one of :data:`OUTCOMES`.
-        results: results of one controller, by name.
-    """
-    ok = np.asarray(results[OK], dtype=np.bool_)
-    if outcome == "ended":
-        return ok
-    metric = "settling" if outcome == "settled" else "clearance"
-    if metric not in results:
-        return None
-    return ok & (np.isfinite(results[metric]) if outcome == "settled" else results[metric] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +107,7 @@ class Rates:
     """Shares of runs with an outcome.
 
     Attributes:
-        outcome: one of :data:`OUTCOMES`.
+        outcome: name of the outcome.
         flags: True for the runs with this outcome, by controller, shape (n,) each.
         confidence: confidence of each interval.
     """

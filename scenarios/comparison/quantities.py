@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -26,9 +25,10 @@ from ...simulation.metrics import (
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.pickling import Picklable
 from ..setup import Setup
+from .estimate import Better
+from .outcomes import END_TIME
 
 Array = NDArray[np.float64]
-Better = Literal["less", "more", "neither"]
 Join = Callable[[Sequence[Array]], Array]
 
 
@@ -97,9 +97,6 @@ class Quantity(Picklable):
             values: values of the parts, by name, shape (n,) each.
         """
         return self.join([values[name] for name in self.parts])
-
-
-END_TIME = "end_time"
 
 
 class StandardQuantities:

@@ -16,14 +16,14 @@ from ...simulation.trajectories import Trajectories
 from ...symbolic.errors import EruginError, ModelError, ParameterError, ShapeError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..setup import MakeController, Setup
-from .quantities import END_TIME, Quantity, StandardQuantities, parts_of
+from .outcomes import END_TIME, ENDING, OK, STATUS
+from .quantities import Quantity, StandardQuantities, parts_of
 from .run_variables import RunVariable, RunVariables
 
 Array = NDArray[np.float64]
 Column = NDArray[Any]
 MOST_SAMPLES = 2**62
 """Sampling interval of so many steps that only the first and the last sample are kept."""
-STATUS, OK, ENDING = "status", "ok", "ending"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import StudyError
 from ...symbolic.optional_dependencies import import_optional
 from ..comparison.estimate import required_confidence
@@ -270,8 +271,6 @@ def write_report(results: Results, target: Path, *, confidence: float = 0.95, pa
     Raises:
         StudyError: as for :func:`report`, or if the page cannot be written.
     """
-    from ...simulation.storage.atomic_file import write_whole
-
     text = report(results, confidence=confidence, path=path)
     try:
         write_whole(target, lambda file: _write(file, text))

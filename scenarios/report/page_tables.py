@@ -15,10 +15,9 @@ import numpy as np
 from ...controllers.status import Status
 from ..comparison.comparison import Comparison
 from ..comparison.estimate import Estimate
+from ..comparison.outcomes import OK, OUTCOMES, STATUS
 from ..comparison.paired import PairedSummary
-from ..comparison.proportions import OUTCOMES
 from ..comparison.tables import cell_text, number, with_interval
-from ..comparison.trial import OK, STATUS
 from .study_comparisons import StudyComparisons
 
 

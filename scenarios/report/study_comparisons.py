@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison.comparison import Comparison
+from ..comparison.outcomes import ENDING, OK, STATUS
 from ..comparison.quantities import Quantity
-from ..comparison.trial import ENDING, OK, STATUS
 from ..study.results import Results
 
 Array = NDArray[np.float64]

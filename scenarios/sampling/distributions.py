@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...controllers.wrappers import MeasurementNoise
+from ...controllers.wrappers.noise import MeasurementNoise
 from ...robots.disturbance import Disturbance
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import finite, not_negative, positive

@@ -22,7 +22,8 @@ from ...controllers.controller import Controller
 from ...controllers.status import Status
 from ...symbolic.compiler import find_compiler
 from ...symbolic.errors import EruginError, ModelError, StudyError, unknown_name
-from ..comparison.trial import ENDING, OK, STATUS, Trial
+from ..comparison.outcomes import ENDING, OK, STATUS
+from ..comparison.trial import Trial
 from ..sampling.distributions import Distribution
 from ..sampling.seeded_values import sample
 from ..scenario import Scenario

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...simulation.storage.atomic_file import BLANK, is_sealed, seal
 from ...symbolic.errors import StudyError
-from ..comparison.trial import ENDING, OK, STATUS
-from ..scenario import Value
+from ..comparison.outcomes import END_TIME, ENDING, OK, STATUS
 from .plan import StudyTask
+from .result_folder import BLANK, is_sealed, seal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 IDENTITY, DIGEST = "erugin.study", "erugin.digest"
 ALWAYS = ("task", "run", "point", "seed", "controller")
-END_TIME = "end_time"
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class ResultColumns:
         metrics: metrics.
     """
 
-    settings: Mapping[str, Value]
+    settings: Mapping[str, float | int | bool | str]
     numbers: tuple[str, ...]
     metrics: tuple[str, ...]
 

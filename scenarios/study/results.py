@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, StudyError, unknown_name
 from ...symbolic.optional_dependencies import import_optional
-from ..comparison.trial import OK
+from ..comparison.outcomes import OK
 from .plan import StudyPlan
 from .result_folder import Folder
 from .result_table import defect

@@ -204,7 +204,7 @@ class StateMap(Jump):
         return apply
 
 
-def _require_share(value: float, what: str) -> None:
+def _require_share(value: float, argument: str) -> None:
     """Raise ModelError for a value that is not a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) <= 1.0:
-        raise ModelError(f"{what} must be a number between 0 and 1, got {value!r}")
+        raise ModelError(f"{argument} must be a number between 0 and 1, got {value!r}")

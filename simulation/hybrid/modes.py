@@ -12,7 +12,7 @@ from ...controllers.controller import Controller
 from ...robots.contact.contact import Contact
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, require_name
-from ..simulator import Values
+from ..initial_conditions import Values
 from .jumps import Jump
 from .phase import Phase, Velocities
 

@@ -18,7 +18,7 @@ from ...robots.contact.impact import Impact, impact
 from ...robots.robot import Robot
 from ...symbolic.errors import EruginError, ModelError, require_name
 from ...symbolic.validation import finite
-from ..simulator import Values
+from ..initial_conditions import Values
 
 Velocities = Literal["keep", "consistent"]
 

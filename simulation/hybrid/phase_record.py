@@ -12,8 +12,9 @@ from ...controllers.status import Status
 from ...robots.contact.impact import Impact
 from ...robots.robot import Robot
 from ...symbolic.errors import EruginError, ParameterError, ShapeError
+from ..initial_conditions import Values
 from ..phased_trajectory import PhasedTrajectory
-from ..simulator import Simulator, Values
+from ..simulator import Simulator
 from ..trajectory import SimulationError, SimulationInterrupted, Trajectory
 from .phase import ContactPositions, NoVelocityError, Phase, start_phase, with_contact_parameters
 

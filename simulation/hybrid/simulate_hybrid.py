@@ -22,11 +22,11 @@ from ...robots.robot import Robot
 from ...symbolic.errors import EruginError, ModelError, ParameterError, require_name, unknown_name
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import finite, positive, require_distinct_times, require_memory, step_count, vector, whole
-from ..initial_conditions import require_near_zero
+from ..initial_conditions import Values, require_near_zero
 from ..integrators.integrator import Integrator
 from ..phased_trajectory import PhasedTrajectory
 from ..record import RunSettings
-from ..simulator import Simulator, Values
+from ..simulator import Simulator
 from ..trajectory import SimulationError, Trajectory
 from ..zero_crossing import RepeatedStep, truncated
 from .event_detection import EventCandidate, EventMonitor, EventState, first_candidate, initial_state, locate_event
@@ -409,7 +409,7 @@ def simulate_hybrid(
     if shortest is not None and positive("shortest", shortest) < tolerance:
         raise ModelError(
             f"shortest must be at least tolerance = {tolerance:g} s, to which the times of events are known, got "
-            f"{shortest:g}: events that come together would go on for ever"
+            f"{shortest:g}: events that accumulate would never end"
         )
     most = None if switches is None else whole("switches", switches)
     zeno = ZenoDetector(1e4 * tolerance if shortest is None else float(shortest))

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import finite, positive, require_distinct_times, require_memory, step_count, vector
-from ..initial_conditions import require_near_zero
+from ..initial_conditions import Values, require_near_zero
 from ..integrators.integrator import Integrator
 from ..phased_trajectory import PhasedTrajectory
 from ..record import RunSettings
-from ..simulator import Simulator, Values
+from ..simulator import Simulator
 from ..trajectory import Trajectory
 from ..zero_crossing import cut_at_zero_crossing
 from .phase import Phase, require_free_contact_parameters

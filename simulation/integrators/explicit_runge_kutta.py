@@ -12,7 +12,8 @@ from ...symbolic.compiled_rollout import RolloutLoop
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import Tableau
 from ..closed_loop import ClosedLoop, SymbolicLoop
-from .integrator import BLOCK, Advance, Integrator, StartRun, StepBlock, step_by_step
+from ..sample_window import BLOCK
+from .integrator import Advance, Integrator, StartRun, StepBlock, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class ExplicitRungeKutta(Integrator):
         symbolic = loop.symbolic()
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
 
-    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+    def rollout_loop(self, loop: ClosedLoop) -> RolloutLoop | None:
         """Return the loop over steps, or None unless plant and controller are expressions.
 
         Args:

@@ -20,7 +20,8 @@ from ...symbolic.errors import NotConvergedError, NotFiniteError, SingularProgra
 from ...symbolic.kernel import Kernel
 from ...symbolic.linear_algebra import Lu
 from ..closed_loop import SymbolicLoop
-from .integrator import BLOCK, Advance, StepBlock, step_by_step
+from ..sample_window import BLOCK
+from .integrator import Advance, StepBlock, step_by_step
 
 Array = NDArray[np.float64]
 NEWTON_ITERATIONS = 25

@@ -31,8 +31,6 @@ ENDS: tuple[type[BaseException], ...] = (
     KeyboardInterrupt,
 )
 """Errors of a controller called from Python that end a run; any other error of Erugin is a mistake of the user."""
-BLOCK = 100
-"""Steps per block: few enough for a progress bar and Ctrl-C, many enough to make the overhead of Python negligible."""
 
 
 @dataclass(eq=False)
@@ -89,7 +87,7 @@ class Integrator(Picklable, ABC):
             the first sample [s].
         """
 
-    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+    def rollout_loop(self, loop: ClosedLoop) -> RolloutLoop | None:
         """Return the loop over steps for runs in machine code; None if the method or the loop does not support it.
 
         Args:

@@ -115,9 +115,9 @@ class Projected(Integrator):
         """
         return self.method.prepare(loop.corrected_by(projection(loop.robot)))
 
-    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+    def rollout_loop(self, loop: ClosedLoop) -> RolloutLoop | None:
         """Return the method's loop over steps, with the correction after each step."""
-        return self.method.march(loop.corrected_by(projection(loop.robot)))
+        return self.method.rollout_loop(loop.corrected_by(projection(loop.robot)))
 
     def amplification(self, z: complex) -> float:
         """Return the amplification of the method: program constraints are not projected on."""

@@ -14,7 +14,8 @@ from ...robots.manifold.manifold import Manifold
 from ...robots.manifold.singular_positions import ZONE, is_near_singularity
 from ...symbolic.kernel import evaluation_loop
 from ..closed_loop import ClosedLoop, SymbolicLoop
-from .integrator import BLOCK, ENDS, Advance, Integrator, StartRun, StepBlock, step_by_step
+from ..sample_window import BLOCK
+from .integrator import ENDS, Advance, Integrator, StartRun, StepBlock, step_by_step
 from .reduced_step import (
     LARGEST,
     ChartStage,

@@ -14,7 +14,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import EruginError, MotionFileError
 from ..labels import Labels
 from ..trajectory import values_along
-from .content import FileContent
+from .file_format import FileContent
 
 Array = NDArray[np.float64]
 LOOKED_AT = 20
@@ -164,6 +164,6 @@ class ModelMatches:
         return [ModelMatch(robot, controller) for robot, controller in zip(robots, controllers, strict=True)]
 
 
-def _text(what: object) -> str:
-    text = repr(getattr(what, "names", what))
+def _text(value: object) -> str:
+    text = repr(getattr(value, "names", value))
     return text if len(text) < 300 else f"{text[:300]}…"

@@ -18,9 +18,8 @@ from ...symbolic.errors import MotionFileError
 from ..phased_trajectory import PhasedTrajectory
 from ..trajectories import Trajectories
 from ..trajectory import SAMPLED, Trajectory
-from .content import ArrayCollector, FileContent, labels_header, read_labels
+from .file_format import ArrayCollector, FileContent, labels_header, read_archive, read_labels, write_archive
 from .model_match import ModelMatch, ModelMatches
-from .npz_archive import read_archive, write_archive
 
 
 def jump_parts(jump: ConsistentVelocity, pieces: ArrayCollector) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What the field study counts of one run and of many."""
+"""Figures of the field study, of one run and of many."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_straight_run_has_known_numbers() -> None:
     assert runs.safe[0]
 
 
-def test_a_collision_between_two_steps_is_seen() -> None:
+def test_a_collision_between_two_steps_is_detected() -> None:
     """A disc of 2 mm in the middle of a step of 10 mm."""
     runs = Mover(Given(1.0, 0.0, 0.0), 1, 2).run(one((5.005, 0.0), 0.002, (0.0, 0.0)), np.ones((1, 1)))
     assert runs.clearance[0] == pytest.approx(-0.002, abs=1e-8)
@@ -84,7 +84,7 @@ def test_a_run_that_is_too_slow_does_not_arrive() -> None:
     assert slow.length[0] == pytest.approx(0.99 * LENGTH, rel=1e-9)
 
 
-def test_numbers_that_are_none_count_as_a_collision() -> None:
+def test_nan_counts_as_a_collision() -> None:
     runs = Mover(Given(np.nan, 0.0, 0.0), 1, 2).run(one((6.0, 3.0), 0.3, (0.0, 0.0)), np.ones((1, 1)))
     assert runs.collided[0]
     assert not runs.arrived[0]
@@ -175,7 +175,7 @@ def test_every_method_obeys_the_bound_and_follows_the_free_path(dimension: int) 
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=60), st.sampled_from([0.5, 0.9, 0.99]))
-def test_the_upper_quantile_is_not_exceeded_by_more_than_it_says(values: list[float], share: float) -> None:
+def test_the_upper_quantile_is_exceeded_by_no_more_than_its_share(values: list[float], share: float) -> None:
     numbers = np.array(values)
     quantile = upper_quantile(numbers, share)
     assert quantile in values
@@ -186,7 +186,7 @@ def test_the_upper_quantile_is_not_exceeded_by_more_than_it_says(values: list[fl
 
 @given(st.lists(st.tuples(st.floats(1.0, 2.0), st.floats(1.0, 1.5)), min_size=1, max_size=60))
 def test_the_quantile_of_ratios_is_that_of_all_ratios(pairs: list[tuple[float, float]]) -> None:
-    """Against the ratios of all, although few of the shortest ways are asked for."""
+    """Against the ratios of all, although few of the shortest paths are computed."""
     shortest = LENGTH * np.array([min(pair) for pair in pairs])
     lengths = LENGTH * np.array([max(pair) for pair in pairs])
     asked: list[int] = []

@@ -87,7 +87,7 @@ def test_a_table_with_a_ragged_row_or_an_odd_name_is_refused() -> None:
         Table("../one", ONE.columns, ())
 
 
-def test_rows_of_targets_are_kept_until_they_are_measured_anew(page: Path) -> None:
+def test_rows_of_targets_are_kept_until_they_are_measured_again(page: Path) -> None:
     measured = page.parent / "measured"
     slow, fast = (Timing(np.array([x, 2 * x, 4 * x])) for x in (3e-6, 1e-6))
     first = [Reach.of("tick", "rival", fast, slow, 5.0), Reach("import", "", "0.3 s", "", 0.3, 0.4, True, "s")]
@@ -182,15 +182,15 @@ def test_figures_of_small_sizes_are_kept_off_the_page(capsys: pytest.CaptureFixt
 
 
 def test_a_measurement_is_taken_again_while_others_have_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(*clocks: tuple[float, float]) -> float:
+    def reported(*clocks: tuple[float, float]) -> float:
         left = iter(clocks)
         monkeypatch.setattr(rounds, "_both_clocks", lambda call, count: next(left))
         return rounds.undisturbed(lambda: None, 1)
 
-    assert told((1.0, 0.5), (0.8, 0.79)) == 0.8
-    assert told((0.8, 0.79), (0.5, 0.5)) == 0.8
-    assert told(*[(1.0 - 0.1 * k, 0.5 - 0.06 * k) for k in range(rounds.TRIES)]) == 1.0
-    assert told((3.0, 1.0), (1.0, 1.0)) == 3.0
+    assert reported((1.0, 0.5), (0.8, 0.79)) == 0.8
+    assert reported((0.8, 0.79), (0.5, 0.5)) == 0.8
+    assert reported(*[(1.0 - 0.1 * k, 0.5 - 0.06 * k) for k in range(rounds.TRIES)]) == 1.0
+    assert reported((3.0, 1.0), (1.0, 1.0)) == 3.0
 
 
 SCRIPTS = {

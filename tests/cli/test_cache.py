@@ -56,9 +56,9 @@ def test_compiler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     toolchain = find_compiler()
     if isinstance(toolchain, Compiler):
         assert shown(capsys)["compiler"] == f"{' '.join(toolchain.command)}, {toolchain.version}"
-    monkeypatch.setattr(cache_command, "find_compiler", lambda: "no C compiler is wanted (CC is none)")
-    said = shown(capsys)["compiler"]
-    assert said == "none: no C compiler is wanted (CC is none); kernels run in CasADi's virtual machine"
+    monkeypatch.setattr(cache_command, "find_compiler", lambda: "no C compiler was found")
+    message = shown(capsys)["compiler"]
+    assert message == "none: no C compiler was found; kernels run in CasADi's virtual machine"
 
 
 def test_folder_that_is_refused(
@@ -83,9 +83,9 @@ def test_no_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 1.0, 2.0)
     (cache / "notes.txt").write_text("mine", encoding="utf-8")
-    for said in ("2 kernels deleted, 0.001907 MiB", "0 kernels deleted, 0 MiB"):
+    for message in ("2 kernels deleted, 0.001907 MiB", "0 kernels deleted, 0 MiB"):
         assert main(["cache", "clear"]) == 0
-        assert capsys.readouterr() == (f"{cache}: {said}\n", "")
+        assert capsys.readouterr() == (f"{cache}: {message}\n", "")
         assert not any(path.exists() for path in paths)
     assert (cache / "notes.txt").exists()
     assert shown(capsys)["kernels"] == "0"
@@ -104,7 +104,7 @@ def test_what_cannot_be_deleted(
     assert capsys.readouterr().err == f"error: cannot delete {path}: Permission denied\n"
 
 
-def test_limit_that_is_none(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_limit_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", "much")
     assert main(["cache"]) == 2
     assert "ERUGIN_CACHE_LIMIT must be a size in MiB above zero, or none, got 'much'" in capsys.readouterr().err

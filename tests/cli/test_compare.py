@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from erugin.cli.commands.compare import write_runs
 from erugin.cli.main import main
 from erugin.scenarios import compare
-from erugin.scenarios.comparison.tables import write_runs
 from erugin.scenarios.report.page_tables import Cell, Table, numeric
 
 from ..support.comparison_setup import program_control, swing, swinging_arm
@@ -49,9 +49,9 @@ def test_it_writes_tables_runs_and_pictures(mine: str, tmp_path: Path, capsys: p
     out = tmp_path / "out"
     words = ["--seeds", "12", "--out", str(out), "--robustness", "model_error=0,0.1", "--set", "duration=0.1"]
     assert main(["compare", mine, *words]) == 0
-    told = capsys.readouterr().out
-    assert "swing: 12 runs of each controller" in told
-    assert "computed torque" in told
+    output = capsys.readouterr().out
+    assert "swing: 12 runs of each controller" in output
+    assert "computed torque" in output
     pictures = ["distributions.png", "pareto.png", "robustness-model_error.png"]
     assert files(out) == sorted(["comparison.txt", "runs.csv", *pictures])
     with (out / "runs.csv").open(encoding="utf-8", newline="") as file:
@@ -73,7 +73,7 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--controllers", "pid"], "unknown controller 'pid'. Did you mean 'pd'"),
         (["--metrics", "efort"], "unknown metric 'efort'. Did you mean 'effort'"),
@@ -88,15 +88,15 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
     ],
 )
 def test_bad_words_are_refused(
-    words: list[str], said: str, mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     assert main(["compare", mine, "--out", str(out), *words]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not out.exists() or files(out) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
+def test_a_folder_that_cannot_be_written_is_reported_before_anything_runs(
     mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
@@ -123,7 +123,7 @@ def broken(setup):
 
 @scenario("broken")
 def breaking(*, duration: float = 0.2):
-    '''An arm with a rival that cannot be built.
+    '''An arm with a baseline that cannot be built.
 
     Args:
         duration: of the motion [s].
@@ -132,16 +132,16 @@ def breaking(*, duration: float = 0.2):
 """
 
 
-def test_a_rival_of_the_file_that_cannot_be_built_is_told_with_its_line(
+def test_a_baseline_of_the_file_that_cannot_be_built_is_reported_with_its_line(
     mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(mine).write_text(OWN + BROKEN, encoding="utf-8")
     words = ["--scenario", "broken", "--seeds", "2", "--out", str(tmp_path / "out")]
     assert main(["compare", mine, *words]) == 2
-    said = capsys.readouterr().err
-    assert "mine.py, line 19: AttributeError" in said
-    assert "return setup.robot.missing" in said
-    assert "Traceback" not in said
+    message = capsys.readouterr().err
+    assert "mine.py, line 19: AttributeError" in message
+    assert "return setup.robot.missing" in message
+    assert "Traceback" not in message
 
 
 HOSTILE = ('=HYPERLINK("http://x","y")', "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\uff1d1", " =2")

@@ -14,15 +14,13 @@ import mujoco
 import numpy as np
 import pytest
 
-import erugin.bridges
 from erugin.bridges.casadi import load
-from erugin.cli.commands import bridges as known
-from erugin.cli.commands.export import FORMATS
+from erugin.bridges.common.bridge import VERBS, Bridge, discover_bridges
+from erugin.cli.commands.export import list_formats
 from erugin.cli.main import main
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 
 from ..support.command_line import NAME
-from ..support.project import read_pyproject
 
 pytestmark = pytest.mark.usefixtures("terminal")
 
@@ -63,7 +61,7 @@ def export(file: str, *words: str, name: str = "two-links") -> int:
     return main(["export", file, "--scenario", name, *words])
 
 
-def test_a_law_goes_into_a_file_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_law_is_saved_and_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "made" / "law.json"
     assert main(["export", NAME, "--to", "casadi", "--set", "m1=3.5", "--out", str(out)]) == 0
     output, errors = capsys.readouterr()
@@ -80,7 +78,7 @@ def test_a_law_goes_into_a_file_and_back(tmp_path: Path, capsys: pytest.CaptureF
     np.testing.assert_array_equal(law.control(0.1, setup.q0, setup.v0), expected)
 
 
-def test_a_plant_goes_into_mujoco(file: str, tmp_path: Path) -> None:
+def test_a_plant_is_exported_to_mujoco(file: str, tmp_path: Path) -> None:
     out = tmp_path / "arm.xml"
     assert export(file, "--to", "mjcf", "--set", "m2=4.25", "--out", str(out)) == 0
     model = mujoco.MjModel.from_xml_path(str(out))
@@ -88,15 +86,13 @@ def test_a_plant_goes_into_mujoco(file: str, tmp_path: Path) -> None:
     assert model.body_mass.tolist() == [0.0, 2.5, 4.25]
 
 
-def test_a_plant_goes_into_urdf(file: str, tmp_path: Path) -> None:
+def test_a_plant_is_exported_to_urdf(file: str, tmp_path: Path) -> None:
     out = tmp_path / "arm.urdf"
     assert export(file, "--to", "urdf", "--set", "m2=4.25", "--out", str(out)) == 0
     assert 'value="4.25"' in out.read_text(encoding="utf-8")
 
 
-def test_what_urdf_has_no_place_for_is_left_out_when_that_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_urdf_cannot_represent_is_left_out_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "crank.urdf"
     words = ["export", "slider-crank", "--to", "urdf", "--out", str(out)]
     assert main(words) == 2
@@ -119,7 +115,7 @@ def test_what_urdf_has_no_place_for_is_left_out_when_that_is_asked_for(
     ],
     ids=["law", "plant", "loop"],
 )
-def test_any_part_goes_into_an_fmu(file: str, tmp_path: Path, words: list[str], version: str, inputs: int) -> None:
+def test_any_part_is_exported_as_an_fmu(file: str, tmp_path: Path, words: list[str], version: str, inputs: int) -> None:
     out = tmp_path / "arm.fmu"
     assert export(file, "--to", "fmu", "--out", str(out), "--set", "m1=3.5", *words) == 0
     description = fmpy.read_model_description(str(out))
@@ -130,7 +126,7 @@ def test_any_part_goes_into_an_fmu(file: str, tmp_path: Path, words: list[str], 
 
 
 @pytest.mark.parametrize("word", ["--c", "--to=c"])
-def test_a_law_goes_into_a_folder_of_c_which_is_not_replaced_unasked(
+def test_a_law_is_exported_as_c_and_its_folder_is_not_replaced_without_request(
     file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
 ) -> None:
     out = tmp_path / "c"
@@ -157,7 +153,7 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--to", "dae"], "unknown format 'dae'. Known: c, casadi, fmu, mjcf, urdf."),
         (["--to", "urdf", "--what", "law"], "urdf supports plant, not the law: use --to fmu or --to c or --to casadi"),
@@ -174,24 +170,24 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
         (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )
-def test_bad_words_are_told_and_nothing_is_written(
+def test_bad_arguments_are_reported_and_nothing_is_written(
     file: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert export(file, *words) == 2
     output, errors = capsys.readouterr()
-    assert said in errors
+    assert message in errors
     assert output == ""
     assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "said"),
+    ("name", "words", "message"),
     [
         pytest.param(
             *("exoskeleton-steps", ["--c"]),
@@ -203,11 +199,11 @@ def test_bad_words_are_told_and_nothing_is_written(
     ],
 )
 def test_a_motion_that_has_no_one_law_is_refused(
-    file: str, capsys: pytest.CaptureFixture[str], name: str, words: list[str], said: str
+    file: str, capsys: pytest.CaptureFixture[str], name: str, words: list[str], message: str
 ) -> None:
     free = name == "two-links-free"
     assert (export(file, *words, name="free") if free else main(["export", name, *words])) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -217,14 +213,14 @@ def test_a_plant_in_phases_can_be_exported(tmp_path: Path) -> None:
     assert fmpy.read_model_description(str(out)).modelExchange is not None
 
 
-def test_what_for_must_be_said(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_format_must_be_given(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         export(file)
     assert ended.value.code == 2
-    assert f"a format is required: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
+    assert f"a format is required: --to {'|'.join(list_formats())}" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert export(file, "--to", "casadi", "--out", "/dev/null/law.json") == 2
     assert "cannot write to the folder '/dev/null'" in capsys.readouterr().err
 
@@ -235,26 +231,24 @@ def test_all_bridges_are_listed_with_their_verbs_and_versions(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["bridges"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    folders = {path.parent.name for root in erugin.bridges.__path__ for path in Path(root).glob("*/__init__.py")}
-    assert {bridge.name for bridge in known.BRIDGES} == folders - {"common", "cross_check"}
-    assert [line.split()[0] for line in lines[::2]] == sorted(bridge.name for bridge in known.BRIDGES)
+    assert [line.split()[0] for line in lines[::2]] == sorted(discover_bridges())
     # Two lines each, none of them broken.
-    for bridge, first, second in zip(known.BRIDGES, lines[::2], lines[1::2], strict=True):
+    for bridge, first, second in zip(discover_bridges().values(), lines[::2], lines[1::2], strict=True):
         module = importlib.import_module(f"erugin.bridges.{bridge.name}")
         assert bridge.verbs
-        assert set(bridge.verbs) == set(known.VERBS) & set(module.__all__)
+        assert set(bridge.verbs) == set(VERBS) & set(module.__all__)
         package = f" ({bridge.package} {importlib.metadata.version(bridge.package)})" if bridge.package else ""
         assert first.split(maxsplit=1)[1].rstrip() == f"{', '.join(bridge.verbs)}{package}"
         assert second.strip() == bridge.carries
 
 
-def test_a_package_that_is_missing_is_told_with_its_command(
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    missing = known.Bridge("mujoco", "no-such-package", "pinocchio", "nothing")
+    missing = Bridge("erugin.bridges.mujoco", "nothing", "no-such-package", "pinocchio")
     assert missing.version is None
-    monkeypatch.setattr("erugin.cli.commands.bridges.BRIDGES", (missing,))
+    monkeypatch.setattr("erugin.cli.commands.bridges.discover_bridges", lambda: {"mujoco": missing})
     assert main(["bridges"]) == 0
     assert "no-such-package is not installed: pip install 'erugin[pinocchio]'" in capsys.readouterr().out
 
@@ -262,13 +256,6 @@ def test_a_package_that_is_missing_is_told_with_its_command(
 def test_a_folder_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bridges", "--out", "nowhere"]) == 2
     assert "--out requires --compare" in capsys.readouterr().err
-
-
-def test_every_extra_is_one_of_the_project_and_brings_the_package() -> None:
-    extras = read_pyproject()["project"]["optional-dependencies"]
-    for bridge in known.BRIDGES:
-        if bridge.extra:
-            assert any(line.startswith(bridge.package) for line in extras[bridge.extra]), bridge.name
 
 
 def test_the_program_has_the_commands_of_the_scenarios_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The command line answers what it is asked and refuses bad input on the right stream, with the right exit code."""
+"""The command line prints answers and refuses bad input on the right stream, with the right exit code."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_list_of_one_shows_its_settings_with_units(capsys: pytest.CaptureFixture
     output, errors = capsys.readouterr()
     assert errors == ""
     scenario = two_link_arm_moving_obstacle
-    said, *_ = output.partition("\nsetting ")
-    assert said.split() == scenario.description.replace("``", "").split()
-    # Each paragraph goes on to the end of the page, and not only to that of a line of the source.
-    assert max(map(len, said.splitlines())) > 200
+    message, *_ = output.partition("\nsetting ")
+    assert message.split() == scenario.description.replace("``", "").split()
+    # Each paragraph fills the width of the page, not only that of a line of the source.
+    assert max(map(len, message.splitlines())) > 200
     lines = [line.split() for line in output.splitlines()]
     for key, setting in scenario.settings.items():
         (words,) = [words for words in lines if words[:2] == [key, str(setting.value)]]
@@ -87,7 +87,7 @@ def test_list_of_one_shows_its_settings_with_units(capsys: pytest.CaptureFixture
         ((-0.252, -0.25), "-0.252 … -0.25"),
     ],
 )
-def test_what_is_expected_is_told_with_its_digits(expected: tuple[float, float] | None, text: str) -> None:
+def test_expected_values_are_printed_with_their_digits(expected: tuple[float, float] | None, text: str) -> None:
     assert expected_text(expected) == text
 
 
@@ -343,8 +343,8 @@ def test_what_an_encoding_lacks_is_printed_in_plain_letters(monkeypatch: pytest.
     assert main(["list", str(tmp_path / "mine.py")]) == 0
     sink.flush()
     assert isinstance(sink.buffer, io.BytesIO)
-    said = sink.buffer.getvalue().decode("ascii")
-    assert "Dauer [us\\u207b\\xb9]" in said
-    assert "-9 ... 9" in said
+    message = sink.buffer.getvalue().decode("ascii")
+    assert "Dauer [us\\u207b\\xb9]" in message
+    assert "-9 ... 9" in message
     # The stream is left as it was.
     assert sink.errors == "strict"

@@ -44,7 +44,7 @@ def test_what_is_written_runs_as_it_is(
     assert "initial error of the first joint's angle [rad]" in capsys.readouterr().out
 
 
-def test_its_error_is_what_its_docstring_says(folder: Path) -> None:
+def test_its_error_is_that_of_the_docstring(folder: Path) -> None:
     assert main(["new", "mine.py"]) == 0
     setup = choose_scenario("mine.py").scenario(duration=1.0, off=0.01)
     assert setup.error is not None
@@ -71,7 +71,7 @@ def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("mine", "the file must end in .py, got 'mine'"),
         ("mine.txt", "the file must end in .py"),
@@ -79,9 +79,9 @@ def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str
         (".py", "the file must end in .py"),
     ],
 )
-def test_names_that_do_not_do(folder: Path, capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+def test_names_that_do_not_do(folder: Path, capsys: pytest.CaptureFixture[str], name: str, message: str) -> None:
     assert main(["new", name]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert files(folder) == []
 
 

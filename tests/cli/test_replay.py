@@ -13,12 +13,12 @@ import pytest
 from erugin.cli.main import main
 from erugin.scenarios import Results
 from erugin.scenarios.study.rerun import load_study, rerun
-from erugin.simulation.storage.atomic_file import BLANK, seal
+from erugin.scenarios.study.result_folder import BLANK, seal
 from erugin.symbolic import StudyError
 from erugin.views import stroboscope as defaults
 
 from ..support.command_line import files
-from ..support.report_study import draw, results, rivals
+from ..support.report_study import baseline_study, draw, results
 from ..support.study_cases import PENDULUM, load, rewrite_manifest
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -36,12 +36,13 @@ def test_a_run_comes_out_bit_for_bit_with_its_pictures(
 ) -> None:
     row = Results.open(folder).task(4).slice(3, 1).to_pylist()[0]
     assert main(["replay", str(folder), "--task", "4", "--run", str(row["run"]), "--out", str(tmp_path), "--save"]) == 0
-    told = capsys.readouterr().out
-    assert "the numbers are those of the results, bit for bit" in told
+    output = capsys.readouterr().out
+    assert "the numbers are those of the results, bit for bit" in output
     assert (
-        f"run {row['run']} of task 4: controller {row['controller']}, point {row['point']}, seed {row['seed']}" in told
+        f"run {row['run']} of task 4: controller {row['controller']}, point {row['point']}, seed {row['seed']}"
+        in output
     )
-    values = dict(line.split(maxsplit=1) for line in told.splitlines() if re.match(r"(plant|q0)\.", line))
+    values = dict(line.split(maxsplit=1) for line in output.splitlines() if re.match(r"(plant|q0)\.", line))
     assert float(values["q0.x"]) == row["q0.x"]
     assert files(tmp_path) == ["motion.npz", "samples.txt"]
 
@@ -50,7 +51,7 @@ def test_pictures_of_the_scenarios_own_controller_are_drawn_of_it_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(defaults, "default_pictures", lambda _: {"any.txt": draw})
-    rivals.run(tmp_path / "results", progress=False)
+    baseline_study.run(tmp_path / "results", progress=False)
     for task, drawn in ((0, ["gains.txt"]), (1, ["any.txt"])):
         out = tmp_path / str(task)
         assert main(["replay", str(tmp_path / "results"), "--task", str(task), "--out", str(out)]) == 0
@@ -62,12 +63,12 @@ def test_a_run_that_had_to_stop_stops_again_at_the_same_time(
 ) -> None:
     row = Results.open(folder).failures.slice(0, 1).to_pylist()[0]
     assert main(["replay", str(folder), "--run", str(row["run"]), "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    assert row["ending"] in told
-    assert "bit for bit" in told
+    output = capsys.readouterr().out
+    assert row["ending"] in output
+    assert "bit for bit" in output
 
 
-def test_other_numbers_are_told_by_how_much_they_differ(
+def test_results_that_differ_are_reported_with_the_difference(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import pyarrow.parquet as pq
@@ -88,7 +89,7 @@ def test_other_numbers_are_told_by_how_much_they_differ(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "a run is required: --task K for the first of a task, or --run R"),
         (["--task", "24"], "there is no task 24: the study has 24, the first is 0"),
@@ -98,10 +99,10 @@ def test_other_numbers_are_told_by_how_much_they_differ(
     ],
 )
 def test_runs_that_are_not_there(
-    folder: Path, tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", str(folder), "--out", str(tmp_path), *words]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_task_that_is_not_done(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,10 +123,10 @@ def test_a_copy_of_the_code_is_executed_on_request_only(tmp_path: Path, capsys: 
     words = ["replay", str(found.path), "--task", "0", "--out", str(out)]
     kept, hostile = str(found.manifest["source"]), MARK.format(mark=str(mark))
 
-    def refused(*said: str) -> None:
+    def refused(*message: str) -> None:
         assert main(words) == 2
-        told = capsys.readouterr().err
-        assert all(each in told for each in said), told
+        output = capsys.readouterr().err
+        assert all(each in output for each in message), output
         assert not mark.exists()
         assert not out.exists() or files(out) == []
 
@@ -142,8 +143,11 @@ def test_a_copy_of_the_code_is_executed_on_request_only(tmp_path: Path, capsys: 
     # Without the digest nothing is read at all.
     manifest = found.path / "manifest.json"
     sealed = manifest.read_bytes()
-    told = json.loads(sealed)
-    for forged in ({**told, "digest": None}, {key: each for key, each in told.items() if key not in ("hash", "code")}):
+    output = json.loads(sealed)
+    for forged in (
+        {**output, "digest": None},
+        {key: each for key, each in output.items() if key not in ("hash", "code")},
+    ):
         manifest.write_text(json.dumps(forged), encoding="utf-8")
         refused("is damaged, or was edited")
         assert main([*words, "--trust"]) == 2
@@ -166,6 +170,6 @@ def test_the_copy_of_a_moved_study_is_replayed_with_trust(tmp_path: Path, capsys
     assert main(words) == 2
     assert "--trust" in capsys.readouterr().err
     assert main([*words, "--trust"]) == 0
-    told = capsys.readouterr().out
-    assert f"code: the copy in {tmp_path / 'results'}, which was trusted" in told
-    assert "bit for bit" in told
+    output = capsys.readouterr().out
+    assert f"code: the copy in {tmp_path / 'results'}, which was trusted" in output
+    assert "bit for bit" in output

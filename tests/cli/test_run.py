@@ -110,7 +110,7 @@ def test_all_scenarios_are_run(
 
 
 @pytest.mark.parametrize(
-    ("bad", "code", "said"),
+    ("bad", "code", "message"),
     [
         (too_high, 1, ""),
         (not_there, 2, "error: it needs a package: pip install it\n"),
@@ -125,11 +125,11 @@ def test_what_is_not_as_expected_is_named_and_the_rest_is_run(
     monkeypatch: pytest.MonkeyPatch,
     bad: Scenario,
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     assert all_of(monkeypatch, tmp_path, bad, as_expected) == code
     output, errors = capsys.readouterr()
-    assert errors.startswith(said)
+    assert errors.startswith(message)
     assert errors.endswith(f"not as expected: {bad.name}\n")
     assert ("NOT AS EXPECTED" in output) == (bad is too_high)
     assert output.endswith("1 of 2 scenarios ran as expected\n")
@@ -385,11 +385,11 @@ run, pictures = Setup.run, run_command.pictures_of
 
 def tell(setup, progress):
     calls = iter(range(10**9))
-    def told(share):
+    def report(share):
         if next(calls) == 10:
             print("running", flush=True)
         progress(share)
-    return run(setup, told)
+    return run(setup, report)
 
 Setup.run = tell
 run_command.pictures_of = lambda setup, motion: {"torques.png": pictures(setup, motion)["torques.png"]}
@@ -411,8 +411,8 @@ def test_interrupt_from_the_keyboard(tmp_path: Path) -> None:
         output, errors = process.communicate(timeout=120.0)
     assert process.returncode == 130, errors
     # Before it there may be a note that there is no compiler.
-    *notes, said = errors.splitlines()
-    assert said.startswith("interrupted at t = ")
+    *notes, message = errors.splitlines()
+    assert message.startswith("interrupted at t = ")
     assert all(line.startswith("note: ") for line in notes)
     assert "end of the path" in output
     assert files(tmp_path) == ["torques.png"]

@@ -1,4 +1,4 @@
-"""``erugin study``: sizes, results, and what is wrong with a file told by its own line."""
+"""``erugin study``: sizes, results, and errors in a file reported with their lines."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.py"
 
 
-def test_a_dry_run_tells_the_size_and_the_time_and_writes_nothing(
+def test_a_dry_run_prints_size_and_time_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["study", str(PENDULUM), "--dry-run", "--workers", "3"]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in (r"runs +240", r"tasks +80", r"controllers +own, soft", r"seeds +20, varying plant\.m1, q0\.q1"):
-        assert re.search(rf"^{line} *$", told, re.M)
-    assert "by 3 workers" in told
+        assert re.search(rf"^{line} *$", output, re.M)
+    assert "by 3 workers" in output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,7 +54,7 @@ def test_a_study_is_run_into_a_folder_of_its_name(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = 1\nstudy = nothing\n", "mine.py, line 2: NameError: name 'nothing' is not defined\n    study = nothing"),
         ("x = (\n", "mine.py, line 1: SyntaxError"),
@@ -68,18 +68,18 @@ def test_a_study_is_run_into_a_folder_of_its_name(
         ("x = 1\n", "has no study: write study = Study(scenario, factors, …)"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(
-    text: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]
+def test_an_error_in_a_file_is_reported(
+    text: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text, encoding="utf-8")
     assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
     errors = capsys.readouterr().err
-    assert said in errors
+    assert message in errors
     assert "Traceback" not in errors
     assert not (file.parent / "out").exists()
 
 
-def test_a_line_that_fails_while_the_model_is_built_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_that_fails_while_the_model_is_built_is_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     maker = "def broken(setup):\n    return 1 / 0\n"
     file.write_text(f"{BEGIN}{maker}study = Study(pendulum, {{}}, {{'mine': broken}})\n", encoding="utf-8")
     assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
@@ -114,7 +114,7 @@ def test_workers_are_at_least_one(number: str, capsys: pytest.CaptureFixture[str
     assert "workers must be" in capsys.readouterr().err
 
 
-def test_an_interrupt_at_any_time_says_where_what_is_done_is(
+def test_an_interrupt_at_any_time_names_the_folder_of_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object, **__: object) -> Results:
@@ -122,6 +122,6 @@ def test_an_interrupt_at_any_time_says_where_what_is_done_is(
 
     monkeypatch.setattr(Study, "run", interrupted)
     assert main(["study", str(PENDULUM), "--out", str(tmp_path / "new")]) == 130
-    told = capsys.readouterr().err
-    assert "nothing written" not in told
-    assert f"completed tasks, if any, are in '{tmp_path / 'new'}': continue with --resume" in told
+    output = capsys.readouterr().err
+    assert "nothing written" not in output
+    assert f"completed tasks, if any, are in '{tmp_path / 'new'}': continue with --resume" in output

@@ -1,4 +1,4 @@
-"""A user's own file runs like a scenario of the catalogue; what is wrong in it is told with its own line."""
+"""A user's own file runs like a scenario of the catalogue; an error in it is reported with its line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def wrong(folder: Path, capsys: pytest.CaptureFixture[str], source: str, *words: str) -> str:
-    """What is said of a file."""
+    """Error message for a file."""
     (folder / "mine.py").write_text(source, encoding="utf-8")
     assert main(["run", "mine.py", *words]) == 2
     output, errors = capsys.readouterr()
@@ -151,8 +151,8 @@ SECOND = PENDULUM + '\n\n@scenario("still")\ndef still():\n    return setup(0.1)
 
 
 def test_one_of_several_is_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = wrong(folder, capsys, SECOND)
-    assert said == "mine.py has several scenarios: choose one with --scenario: still, swing"
+    message = wrong(folder, capsys, SECOND)
+    assert message == "mine.py has several scenarios: choose one with --scenario: still, swing"
     assert main(["run", "mine.py", "--scenario", "swing"]) == 0
     capsys.readouterr()
     assert wrong(folder, capsys, SECOND, "--scenario", "stil") == (
@@ -160,7 +160,7 @@ def test_one_of_several_is_chosen(folder: Path, capsys: pytest.CaptureFixture[st
     )
 
 
-def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_duplicate_scenarios_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "mine.py has no scenario: put @scenario(" in wrong(folder, capsys, "")
     # One that is imported is not the file's own.
     imported = "from erugin.scenarios.catalogue import two_link_arm_moving_obstacle\n"
@@ -174,7 +174,7 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said", "shown"),
+    ("old", "new", "message", "shown"),
     [
         ("return Setup(robot", "return Setup(robot, ,", "SyntaxError: invalid syntax", "return Setup(robot, ,"),
         ("    return motion.q", "return motion.q", "IndentationError: ", "return motion.q[-1, 0]"),
@@ -193,8 +193,8 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
         ("duration: float", "duration: Seconds", "must be defined before its function: name 'Seconds'", "@scenario"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str, shown: str
+def test_a_mistake_is_reported_with_its_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str, shown: str
 ) -> None:
     assert old in PENDULUM
     source = PENDULUM.replace(old, new, 1)
@@ -206,39 +206,39 @@ def test_a_mistake_is_told_with_its_line(
     assert "Traceback" not in errors
     first, second = errors.splitlines()
     assert first.startswith(f"error: mine.py, line {line_of(source, shown)}: ")
-    assert said in first
+    assert message in first
     assert second.startswith("    ")
     assert shown in second
 
 
 def test_a_mistake_in_a_module_beside(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a_broken_helper.py").write_text("def half():\n    return 1 / 0\n", encoding="utf-8")
-    said = wrong(folder, capsys, "import a_broken_helper\na_broken_helper.half()\n")
-    assert said == "a_broken_helper.py, line 2: ZeroDivisionError: division by zero\n    return 1 / 0"
+    message = wrong(folder, capsys, "import a_broken_helper\na_broken_helper.half()\n")
+    assert message == "a_broken_helper.py, line 2: ZeroDivisionError: division by zero\n    return 1 / 0"
     sys.modules.pop("a_broken_helper")
 
 
 def test_a_function_that_returns_no_setup(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = wrong(
+    message = wrong(
         folder, capsys, PENDULUM.replace("    return setup(duration, measures", "    setup(duration, measures")
     )
-    assert said == "scenario 'swing' (mine.py, line 20) must return a Setup, got None"
+    assert message == "scenario 'swing' (mine.py, line 20) must return a Setup, got None"
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"x = 1\ny = '\xe9'\n", "mine.py, line 2: byte 0xe9 is not valid UTF-8: save the file as UTF-8"),
         (b"x = 1\n\n\0\n", "mine.py, line 3: the file contains a null byte, so it is not a text file"),
     ],
 )
-def test_a_file_that_is_no_text(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, said: str) -> None:
+def test_a_file_that_is_no_text(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, message: str) -> None:
     (folder / "mine.py").write_bytes(data)
     assert main(["run", "mine.py"]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}")
+    assert capsys.readouterr().err.startswith(f"error: {message}")
 
 
-def test_a_file_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_a_scenario_file_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "mine.py"]) == 2
     assert capsys.readouterr().err == "error: cannot read 'mine.py': No such file or directory\n"
     (folder / "mine.py").mkdir()
@@ -287,7 +287,7 @@ def sled(*, effort: float = 2.0, cut: bool = False, phases: bool = False):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], r"first at t = 0\.\d+: Rows of the program are missed: 'path' by .*At their bound: u \(-2\)"),
         (["--set", "effort=2.5"], r"first at t = 0\.\d+: Rows of the program are missed: 'path' by .*u \(-2\.5\)"),
@@ -295,8 +295,8 @@ def sled(*, effort: float = 2.0, cut: bool = False, phases: bool = False):
         (["--set", "phases=yes"], r"first at t = 0\.\d+: Rows of the program are missed"),
     ],
 )
-def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
-    folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_a_law_that_relaxed_rows_reports_when_and_by_how_much_and_fails(
+    folder: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "mine.py").write_text(SLED, encoding="utf-8")
     assert main(["run", "mine.py", "--no-pictures", *words]) == 1
@@ -304,14 +304,14 @@ def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
     shares = re.search(r"status: OK ([\d.]+) %, LIMITED ([\d.]+) % of 20[12] samples", output)
     assert shares is not None, output
     assert float(shares[1]) + float(shares[2]) == pytest.approx(100.0, abs=0.1)
-    assert re.search(said, output), output
+    assert re.search(message, output), output
     row = re.search(r"largest deviations while not OK: 'path' ([\d.]+) at t = ([\d.]+)", output)
     assert row is not None, output
     assert float(row[1]) > 0.05
     assert "NOT AS EXPECTED" in output
 
 
-def test_a_law_that_got_through_says_so_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_law_without_failures_is_reported_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(SLED, encoding="utf-8")
     assert main(["run", "mine.py", "--no-pictures", "--set", "effort=20"]) == 0
     output = capsys.readouterr().out

@@ -56,7 +56,7 @@ def test_a_turning_row_gives_no_jump_and_the_transported_basis() -> None:
 
 
 def test_a_flip_of_sign_is_taken_out() -> None:
-    """Where γ₀ changes its sign the recurrent basis jumps, its projector does not."""
+    """At a change of the sign of γ₀ the recurrent basis jumps, its projector does not."""
     before, after = null_space([[1e-9, 1.0, 0.5]], "recurrent"), null_space([[-1e-9, 1.0, 0.5]], "recurrent")
     assert np.abs(after - before).max() > 0.5
     np.testing.assert_allclose(align_basis(after, before), before, atol=1e-8)

@@ -126,7 +126,7 @@ def test_no_rows_at_all(way: ConstrainedSolver) -> None:
     assert solution.outcome is SolveOutcome.SOLVED
 
 
-def test_too_few_proximal_steps_are_told() -> None:
+def test_too_few_proximal_steps_are_reported() -> None:
     """Rows at an angle of 1e-3: what is missing along the small eigenvalue shrinks by a half only."""
     theta = np.array([[1.0, 0.0, 0.0], [1.0, 1e-3, 0.0]])
     equations = ConstrainedMotion(np.eye(3), np.zeros(3), theta, np.array([0.0, 1.0]))
@@ -189,7 +189,7 @@ def test_rows_at_the_edge_of_the_tolerance_raise_nothing(way: ConstrainedSolver)
 
 @every_way
 @pytest.mark.parametrize("inertia", [1e-300, 1e-20, 1e-17, 1e-14, 1e-10])
-def test_a_row_missed_beside_almost_no_inertia_is_told(way: ConstrainedSolver, inertia: float) -> None:
+def test_a_missed_row_with_almost_no_inertia_is_reported(way: ConstrainedSolver, inertia: float) -> None:
     """a₁ + a₂ = 1 with forces 1 and 2 on inertias 1 and ε: a = (−1, 2) for ε → 0."""
     M, theta = np.diag([1.0, inertia]), np.array([[1.0, 1.0]])
     found = way.solve(ConstrainedMotion(M, np.array([1.0, 2.0]), theta, np.array([1.0])))

@@ -50,7 +50,7 @@ def floating_arm() -> Robot:
 
 @functools.cache
 def arm_in_drag(kind: str) -> Robot:
-    """Two point masses with a drag that is quadratic near rest, and so not told from inertial forces by its degree."""
+    """Two point masses with a drag that is quadratic near rest: its degree is that of inertial forces."""
     q, v, u = (ca.SX.sym(name, 2) for name in "qvu")
     first, second = v[0], ca.vertcat(0.6 * v[0], 0.5 * (v[0] + v[1]))
     T = 0.45 * first**2 + 0.9 * (ca.sumsqr(second) + 2 * second[0] * second[1] * ca.cos(q[1]))

@@ -1,4 +1,4 @@
-"""What robots have that a law must be made for, and how a law refuses the others."""
+"""Traits of robots that a law must support, and refusal of robots with others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_inputs_count_by_what_they_do_to_the_free_motions() -> None:
     assert traits(with_inputs(three_link_arm(), ["M1", "M3"])) == {Trait.UNDERACTUATED}
 
 
-def test_coordinates_without_inertia_are_told() -> None:
+def test_coordinates_without_inertia_are_reported() -> None:
     ladder = butterworth_ladder(3, resistance=50.0, cutoff=1e3)
     assert Trait.SINGULAR_INERTIA in traits(ladder)
 

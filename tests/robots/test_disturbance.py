@@ -85,7 +85,7 @@ def test_a_push_gives_its_impulse_to_a_free_mass() -> None:
     assert after.sum() > 20
     np.testing.assert_allclose(motion.v[after], np.tile([1.2, -0.7], (int(after.sum()), 1)) / MASS, atol=1e-9)
     np.testing.assert_allclose(motion.v[-1], np.array([1.2 + 3.0 * (0.3 - 0.05), -0.7]) / MASS, atol=1e-9)
-    # Of given impulse it is twice as strong in half the time, and goes where it is told.
+    # Of given impulse it is twice as strong in half the time, and acts in the given direction.
     other = {"push.duration": 0.075, "push.1.impulse": -2.0, "push.time": 0.4, "step.force": 0.0}
     motion = simulate(both.robot, None, [0.0, 0.0], [0.0, 0.0], 0.8, step=5e-3, p=other)
     np.testing.assert_allclose(motion.v[-1], np.array([-2.0, -0.7]) / MASS, atol=1e-7)
@@ -109,7 +109,7 @@ def test_a_runge_kutta_method_keeps_its_order_across_the_ends_of_a_pulse(signal:
     assert np.log2(errors[0] / errors[2]) / 2 > 3.8
 
 
-def test_noise_has_the_size_and_the_band_that_it_is_told_over_many_seeds() -> None:
+def test_noise_has_the_given_size_and_band_over_many_seeds() -> None:
     """At any instant over seeds, and over time in each: root mean square A; all power in the band, evenly."""
     robot, band, size = point_mass(), (0.7, 3.2), 2.5
     one = disturb(robot, BandNoise([size, 0.5], band, terms=6), robot.q)
@@ -155,7 +155,7 @@ def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
         disturbance_distributions(robot)  # type: ignore[arg-type]
 
 
-def test_lanes_of_a_batch_have_each_their_own_force() -> None:
+def test_each_lane_of_a_batch_has_a_separate_force() -> None:
     """One compiled function for all seeds, bit for bit what single runs give."""
     robot = chain(2)
     one = disturb(robot, BandNoise(2.0, (0.5, 3.0)), "tip")
@@ -188,13 +188,13 @@ def test_a_law_that_knows_the_force_cancels_it() -> None:
     tip = one.robot.points["tip"]
     state = (0.37, [0.3, 0.9, 1.4], [0.1, -0.2, 0.3])
     program = Program(one.robot, holonomic(tip - ca.DM([0.7, 0.6]), name="hold"))
-    told = [
+    reported = [
         ProgramController(program, method=method).solve(*state) for method in (LdlMultipliers(), SweepMultipliers())
     ]
-    np.testing.assert_allclose(told[0].force, told[1].force, rtol=1e-9)
-    assert all(solution.program_residual < 1e-10 for solution in told)
+    np.testing.assert_allclose(reported[0].force, reported[1].force, rtol=1e-9)
+    assert all(solution.program_residual < 1e-10 for solution in reported)
     plain = Program(chain(3), holonomic(chain(3).points["tip"] - ca.DM([0.7, 0.6]), name="hold"))
-    assert np.abs(ProgramController(plain).solve(*state).force - told[0].force).max() > 0.1
+    assert np.abs(ProgramController(plain).solve(*state).force - reported[0].force).max() > 0.1
 
 
 class _Wrong(Signal):

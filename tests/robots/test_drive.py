@@ -37,7 +37,7 @@ def cable(robot: Robot) -> ca.SX:
 
 
 def along() -> dict[str, tuple[Robot, ca.SX]]:
-    """What drives may act along."""
+    """Expressions along which drives may act."""
     relative, absolute = arm(), arm("absolute")
     wheels = turtlebot3_burger(form="reduced")
     return {
@@ -85,7 +85,7 @@ def test_a_drive_along_a_wheel_is_the_input_that_the_robot_has() -> None:
     np.testing.assert_allclose(other, one, rtol=1e-12)
 
 
-def test_a_cable_carries_a_mass_as_the_forces_along_it_say() -> None:
+def test_a_cable_carries_a_mass_by_the_forces_along_it() -> None:
     """m r̈ = m g + F (r − r₀)/|r − r₀|, where the drive pushes with F along the cable."""
     q, v = ca.SX.sym("r", 2), ca.SX.sym("w", 2)
     mass = lagrangian_system(q=q, v=v, T=3.0 * ca.sumsqr(v) / 2, V=3.0 * 9.81 * q[1])

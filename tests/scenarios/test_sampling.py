@@ -38,7 +38,7 @@ def test_quantiles_are_those_of_scipy(ours: Distribution, theirs: stats.rv_conti
     np.testing.assert_allclose(ours.quantile(SHARES), theirs.ppf(SHARES), rtol=1e-12, atol=1e-14)
 
 
-def test_a_choice_takes_each_value_as_often_as_its_weight_says() -> None:
+def test_a_choice_draws_each_value_with_its_weight() -> None:
     shares = (np.arange(1000) + 0.5) / 1000
     even = Choice((1.0, 5.0, 2.0, 2.5)).quantile(shares)
     np.testing.assert_array_equal(np.unique(even, return_counts=True), [[1.0, 2.0, 2.5, 5.0], [250] * 4])
@@ -121,9 +121,9 @@ def test_a_share_is_the_upper_bits_of_the_block_under_the_hash_of_the_name() -> 
 
 
 def test_the_numbers_never_change() -> None:
-    told = shares("m1", np.array([0, 1, 2, 12345678901], dtype=np.uint64))
+    reported = shares("m1", np.array([0, 1, 2, 12345678901], dtype=np.uint64))
     expected = ["0x1.959e8015b736dp-1", "0x1.f9b3939f92672p-2", "0x1.2ba1ea844691bp-1", "0x1.f2da28aa3b46ap-2"]
-    assert [value.hex() for value in told.tolist()] == expected
+    assert [value.hex() for value in reported.tolist()] == expected
     columns = sample({"a": UNIT, "ä.b": Uniform(-1.0, 3.0)}, 2)
     assert [value.hex() for value in columns["a"].tolist()] == ["0x1.c22b3ead040dbp-1", "0x1.b44b9e4f20931p-1"]
     assert [value.hex() for value in columns["ä.b"].tolist()] == ["0x1.3154938a67890p-3", "0x1.9855b61932f82p+0"]

@@ -51,8 +51,10 @@ if __name__ == "__main__":
 def test_settings_are_sent_with_the_function(tmp_path: Path, annotations: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(FILE.replace("from __future__ import annotations", annotations), encoding="utf-8")
-    told = subprocess.run([sys.executable, "-P", str(file)], capture_output=True, text=True, timeout=120.0, check=True)
-    found = pickle.loads(bytes.fromhex(told.stdout))
+    output = subprocess.run(
+        [sys.executable, "-P", str(file)], capture_output=True, text=True, timeout=120.0, check=True
+    )
+    found = pickle.loads(bytes.fromhex(output.stdout))
     assert found.name == "swing"
     assert found.settings["way"].choices == ("up", "down")
     assert found.settings["duration"].meaning == "of the motion [s]."
@@ -76,14 +78,14 @@ def swing(
 
     Args:
         angle: at the start [rad], and a text that
-            goes on.
+            continues.
         turns: how often.
         free: whether it is.
         way: to which side.
         label: any word.
 
     Returns:
-        Never told.
+        Never printed.
     """
     sign = 1.0 if way == "right" else -1.0
     return Setup(pendulum(), None, [sign * angle], [float(turns)], 1.0 if free else 2.0, 0.1)
@@ -91,7 +93,7 @@ def swing(
 
 def test_settings_are_read_from_the_arguments() -> None:
     assert dict(swing.settings) == {
-        "angle": Setting(0.1, "at the start [rad], and a text that goes on."),
+        "angle": Setting(0.1, "at the start [rad], and a text that continues."),
         "turns": Setting(2, "how often."),
         "free": Setting(True, "whether it is."),
         "way": Setting("left", "to which side.", ("left", "right")),
@@ -111,7 +113,7 @@ def test_texts_and_values_give_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"angle": "wide"}, "angle must be a number, got 'wide'"),
         ({"angle": True}, "angle must be a number, got True"),
@@ -124,14 +126,14 @@ def test_texts_and_values_give_the_same() -> None:
         ({"parameters": {"G": 1.0}}, "unknown parameter 'G'"),
     ],
 )
-def test_values_that_do_not_fit(given: Mapping[str, object], said: str) -> None:
+def test_values_that_do_not_fit(given: Mapping[str, object], message: str) -> None:
     call: Any = swing
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         call(**given)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"turns": "2.0"}, r"turns must be a whole number, got '2\.0'"),
         ({"free": "true"}, "free must be yes or no, got 'true'"),
@@ -140,8 +142,8 @@ def test_values_that_do_not_fit(given: Mapping[str, object], said: str) -> None:
         ({"G": "1"}, "unknown setting or parameter of swing 'G'"),
     ],
 )
-def test_texts_that_do_not_fit(given: Mapping[str, str], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
+def test_texts_that_do_not_fit(given: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
         swing.prepare(given)
     with pytest.raises(ParameterError, match="x must be a number, got 'one'"):
         number("x", "one")
@@ -180,7 +182,7 @@ def by_place(angle: float = 1.0, /) -> Setup:
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         (no_default, "argument 'angle' of scenario 'x' must have a default"),
         (of_no_type, "argument 'angle' of scenario 'x' must have a default"),
@@ -188,8 +190,8 @@ def by_place(angle: float = 1.0, /) -> Setup:
         (by_place, "remove the / after it"),
     ],
 )
-def test_functions_that_are_no_scenarios(function: Callable[..., Setup], said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_functions_that_are_no_scenarios(function: Callable[..., Setup], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         scenario("x")(function)
 
 

@@ -80,7 +80,7 @@ def test_parameters_of_the_scene_are_the_plants_and_change_no_motion() -> None:
     assert other.evaluate(far.clearance).min() > 1.9
 
 
-def test_scenes_are_refused_that_are_none() -> None:
+def test_invalid_scenes_are_refused() -> None:
     robot = arm()
     assert with_scene(robot, DISC.parameters).parameters.names == robot.parameters.names
     with pytest.raises(ParameterError, match=r"two different parameters are called 'disc.x'"):
@@ -104,18 +104,18 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
 
     first, second = circle((0.9, 0.0), 0.1, name="disc"), circle((0.9, 0.0), 0.1, name="disc")
     gap = first.functions(tip, robot.t)[0]
-    said = (
+    message = (
         r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: its own symbols of that name are different "
         r"objects, so these belong to another robot, curve or field\. Build each once, and pass the same object"
     )
     place = ([-1.2, 1.4], [0.0, 0.0])
     assert simulate(robot, around(first), *place, 0.05, step=1e-2, stop=-gap).ok
-    with pytest.raises(ModelError, match=f"stop {said}"):
+    with pytest.raises(ModelError, match=f"stop {message}"):
         simulate(robot, around(second), *place, 0.05, step=1e-2, stop=-gap)
-    with pytest.raises(ModelError, match=f"the expression {said}"):
+    with pytest.raises(ModelError, match=f"the expression {message}"):
         simulate(robot, around(second), *place, 0.05, step=1e-2).evaluate(gap)
     seen = Setup(robot, around(first), *place, 0.05, 1e-2, clearance=gap)
-    with pytest.raises(ModelError, match=f"metric 'clearance' {said}"):
+    with pytest.raises(ModelError, match=f"metric 'clearance' {message}"):
         compare(seen, {"one": around(first), "two": around(second)}, seeds=1)
     with pytest.raises(ParameterError, match=r"called 'disc\.x'; to share one, build its owner once"):
         Program(robot, [on_curve(first, tip, name="a"), on_curve(second, tip, name="b")])
@@ -124,12 +124,12 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
 def test_the_same_motion_under_another_law() -> None:
     one = setup(controller_p={"trajectory.alpha": 5.0, "m1": 2.4})
     assert one.controller is not None
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
-    other = one.driven_by(rival)
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
+    other = one.driven_by(baseline)
     assert dict(other.controller_p) == {"m1": 2.4}
     first, second = (
         ran(setup(controller_p={"trajectory.alpha": 5.0})),
-        ran(one.driven_by(rival).with_parameters({"m1": 2.5})),
+        ran(one.driven_by(baseline).with_parameters({"m1": 2.5})),
     )
     # It follows what the program's law did with a wrong mass; with the right one it is given nothing to make up for.
     assert np.abs(first.q - second.q).max() < 0.05
@@ -138,11 +138,11 @@ def test_the_same_motion_under_another_law() -> None:
     assert free.energy[-1] == pytest.approx(free.energy[0], abs=1e-9)
 
 
-def test_a_rival_along_the_motion_repeats_it() -> None:
+def test_a_baseline_along_the_motion_repeats_it() -> None:
     one = setup()
     motion = ran(one)
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
-    np.testing.assert_allclose(ran(one.driven_by(rival(one))).q, motion.q, atol=1e-4)
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
+    np.testing.assert_allclose(ran(one.driven_by(baseline(one))).q, motion.q, atol=1e-4)
 
     seen: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
 
@@ -161,7 +161,7 @@ def test_a_rival_along_the_motion_repeats_it() -> None:
         MotionTracking(look)(one.driven_by(None))
 
 
-def test_measures_and_metrics_are_told() -> None:
+def test_measures_and_metrics_are_listed() -> None:
     one = setup(measures={"end": Measure(lambda motion: motion.t[-1], "s", (0.2, 0.4)), "any": Measure(len)})
     motion = ran(one)
     end, length = one.measure(motion)
@@ -202,7 +202,7 @@ def test_a_picture_is_drawn_of_the_motion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"measures": {"end": len}}, r"measure 'end' must be a Measure\(function, unit, expected\), got "),
         (
@@ -218,11 +218,11 @@ def test_a_picture_is_drawn_of_the_motion(tmp_path: Path) -> None:
         ({"controller": print}, "controller must be a Controller, got <built-in function print>"),
     ],
 )
-def test_arguments_of_another_kind_are_refused_when_it_is_made(more: dict[str, object], said: str) -> None:
+def test_arguments_of_another_kind_are_refused_when_it_is_made(more: dict[str, object], message: str) -> None:
     robot = arm()
     known: dict[str, object] = {"q0": [0.0, 0.0], "v0": [0.0, 0.0], "duration": 1.0, "step": 1e-3}
     make: type = Setup
-    with pytest.raises(EruginError, match=said):
+    with pytest.raises(EruginError, match=message):
         make(**({"robot": robot, "controller": None} | known | more))
 
 

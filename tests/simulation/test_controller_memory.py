@@ -1,4 +1,4 @@
-"""What simulations do with a controller that remembers: one sample at a time, in order, and back again."""
+"""Simulation of a controller with memory: one sample at a time, in order, and reset."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pushed(times: Floats, schedule: Floats) -> tuple[Array, Array]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("integrator", "misses"), METHODS.items(), ids=repr)
-def test_a_controller_takes_in_every_sample_once_and_is_asked_between_them_with_the_last(
+def test_a_controller_records_every_sample_once_and_is_called_in_between_with_the_last(
     integrator: Integrator, misses: tuple[float, float]
 ) -> None:
     """250 steps are three blocks of an integrator; what is tried within a step belongs to the sample before it."""
@@ -72,7 +72,7 @@ def test_a_controller_takes_in_every_sample_once_and_is_asked_between_them_with_
     np.testing.assert_allclose(motion.u[:, 0], np.cos(3 * motion.t), atol=1e-15)
 
 
-def test_a_run_begins_without_the_memory_of_the_one_before_and_gives_the_same() -> None:
+def test_a_run_starts_without_the_memory_of_the_one_before_and_repeats_it() -> None:
     robot = mass()
     controller = Recorder(robot, lambda t: 1.0 - t)
     simulator = Simulator(robot, controller)
@@ -110,21 +110,21 @@ def test_a_condition_met_at_a_sample_leaves_the_memory_of_that_sample() -> None:
 
 
 @pytest.mark.parametrize("integrator", METHODS, ids=repr)
-def test_a_trajectory_keeps_each_status_and_what_was_said_when_it_changed(integrator: Integrator) -> None:
+def test_a_trajectory_keeps_each_status_and_the_note_at_its_change(integrator: Integrator) -> None:
     robot = mass(on_a_line=isinstance(integrator, Reduced | Projected))
     controller = Troubled(robot, limited=0.295, held=0.695)
     motion = simulate(robot, controller, [0.0, 0.0], [1.0, 0.0], 1.0, step=0.1, integrator=integrator)
     expected = [Status.OK] * 3 + [Status.LIMITED] * 4 + [Status.HELD] * 4
     assert list(motion.status) == expected
     assert not motion.ok
-    times, said = zip(*motion.notes, strict=True)
+    times, message = zip(*motion.notes, strict=True)
     np.testing.assert_allclose(times, [0.3, 0.7])
-    assert said == ("too weak", Status.HELD.sentence)
+    assert message == ("too weak", Status.HELD.sentence)
     assert motion.ending == "the duration is over"
 
 
 def test_a_note_on_a_sample_that_a_crossing_cuts_off_goes_with_it() -> None:
-    """The condition holds from 0.45 s on: what would have been said at 0.5 s is not, unless it is true at 0.45 s."""
+    """The condition holds from 0.45 s on: the note of 0.5 s does not appear, unless it is true at 0.45 s."""
     robot = mass()
     start = ([0.0, 0.0], [1.0, 0.0], 1.0)
     until = robot.q[0] - 0.45
@@ -135,7 +135,7 @@ def test_a_note_on_a_sample_that_a_crossing_cuts_off_goes_with_it() -> None:
     assert run.ok
     early = Troubled(robot, limited=0.42, held=2.0)
     run = simulate_phases(robot, [Phase(early, until=until)], *start, step=0.1).segments[0]
-    assert [said for _, said in run.notes] == ["too weak"]
+    assert [message for _, message in run.notes] == ["too weak"]
     assert run.notes[0][0] == run.t[-1]
     assert list(run.status) == [Status.OK] * 5 + [Status.LIMITED]
     before = Troubled(robot, limited=0.25, held=2.0)

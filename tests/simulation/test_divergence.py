@@ -105,7 +105,7 @@ def test_steps_too_long_for_a_program_end_the_run(rate: float, step: float, wrap
     assert simulate(arm(), law, Q0, V0, 3.0, step=0.02).ok
 
 
-def test_the_step_is_said_and_where_shorter_ones_lead() -> None:
+def test_the_message_names_the_step_and_the_effect_of_shorter_ones() -> None:
     with pytest.raises(
         SimulationError, match=r"but shorter steps from the previous sample lead to .*: the step of 0.25 s"
     ):
@@ -208,7 +208,7 @@ def test_lanes_end_as_runs_alone_do(every: int) -> None:
     assert np.nanmax(np.abs(motions.v[motions.ok])) < 100.0
 
 
-def test_a_law_that_remembers_is_asked_as_it_was() -> None:
+def test_a_law_with_memory_is_called_with_its_former_memory() -> None:
     """It holds its torque over ten steps, and is unstable so; what it remembers afterwards is what it did before."""
     joints = Program(arm(), holonomic(arm().q, perturbation=Baumgarte(20.0), name="joints"))
     inside = ProgramController(joints, realization="actuated")
@@ -233,22 +233,22 @@ def test_phases_and_modes_end_so_too() -> None:
 
 @pytest.mark.parametrize("integrator", [RK4(), DOP853(), Variational()], ids=repr)
 @pytest.mark.parametrize(("t0", "step"), [(1e16, 0.01), (-1e16, 0.1), (1e12, 1e-3), (1e9, 1e-6), (1e16, 1.0)])
-def test_times_that_numbers_cannot_tell_apart_are_refused(integrator: Integrator, t0: float, step: float) -> None:
+def test_times_that_float64_cannot_distinguish_are_refused(integrator: Integrator, t0: float, step: float) -> None:
     robot, law = arm(), tip_law()
-    said = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
-    with pytest.raises(ModelError, match=said):
+    message = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
+    with pytest.raises(ModelError, match=message):
         simulate(robot, law, Q0, V0, 10 * step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate(robot, law, [Q0, Q0], [V0, V0], step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate_phases(robot, [Phase(law)], Q0, V0, 10 * step, step=step, t0=t0, integrator=integrator)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         simulate_hybrid(
             robot, {"reach": Mode(law)}, Q0, V0, 10 * step, start="reach", step=step, t0=t0, integrator=integrator
         )
 
 
-def test_times_far_from_zero_are_told_apart_where_they_can_be() -> None:
+def test_times_far_from_zero_are_distinguished_where_possible() -> None:
     """Seconds since 1970 at steps of a millisecond."""
     motion = simulate(arm(), None, Q0, V0, 0.01, step=1e-3, t0=1.7e9)
     assert motion.ok

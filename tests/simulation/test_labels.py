@@ -67,7 +67,7 @@ def test_units_of_currents_and_of_what_is_no_machine() -> None:
     assert economy.energy_unit == ""
 
 
-def test_quasi_velocities_have_names_of_their_own() -> None:
+def test_quasi_velocities_have_separate_names() -> None:
     robot = turtlebot3_burger(form="reduced")
     labels = Labels.of(robot)
     assert labels.velocities.names == ("speed", "turning_rate")
@@ -104,7 +104,7 @@ def test_forces_on_quasi_velocities_are_as_many_as_these() -> None:
     assert len(run.plot().axes) >= 4
 
 
-def test_motion_tells_its_labels() -> None:
+def test_a_motion_has_its_labels() -> None:
     robot = arm()
     run = single(robot, law(robot))
     assert run.labels == Labels.of(robot, run.controller)

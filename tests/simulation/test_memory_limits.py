@@ -1,16 +1,17 @@
-"""What a user's number makes too large for the memory of the machine is refused before it is allocated."""
+"""Arrays that a user's number makes too large for the machine are refused before they are allocated."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges import drake, fmi, gymnasium, mujoco, pybullet, python_control
+from erugin.bridges import fmi, gymnasium
+from erugin.bridges.common.bridge import discover_bridges
 from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, parametric, verify
 from erugin.controllers import Program, ProgramController, reference_of
 from erugin.controllers.baselines import BrysonWeights, Lqr, attraction_level
@@ -23,6 +24,7 @@ from erugin.symbolic import validation as arrays
 from erugin.symbolic.validation import free_memory, require_memory, step_count
 
 from ..support.arms import two_link_arm
+from ..support.bridges import ROWS, parameters
 
 LANES = 10**9
 START = [0.3, 0.4], [0.0, 0.0]
@@ -64,11 +66,11 @@ def lanes(**given: object) -> Callable[[Path], object]:
     return run
 
 
-def bridge(module: object) -> Callable[[Path], object]:
+def bridge(module: str) -> Callable[[Path], object]:
     """A simulation in another program."""
 
     def run(_: Path) -> object:
-        return module.simulate(arm(), None, *START, 1e12, step=1e-3)  # type: ignore[attr-defined]
+        return importlib.import_module(module).simulate(arm(), None, *START, 1e12, step=1e-3)
 
     return run
 
@@ -90,12 +92,12 @@ ENTRIES: dict[str, Callable[[Path], object]] = {
     "states about an equilibrium": region,
     "lanes of an environment": lambda _: gymnasium.export_vector(n_link_arm(links=2), 10**11),
     "an FMU": fmu_under_a_law,
-    **{each.__name__.rpartition(".")[2]: bridge(each) for each in (drake, fmi, mujoco, python_control)},
-    **({"pybullet": bridge(pybullet)} if find_spec("pybullet") else {}),
+    **{name: bridge(each.module) for name, each in discover_bridges().items() if "simulate" in each.verbs},
 }
+OTHERS = parameters(*(name for name in ENTRIES if name in ROWS))
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("entry", [*(name for name in ENTRIES if name not in ROWS), *OTHERS])
 def test_what_does_not_fit_into_memory_is_refused_by_name(entry: str, tmp_path: Path) -> None:
     with pytest.raises(
         EruginError, match=r"no room for .*GB of memory are needed.*; (take|use)|more than float64 can count"
@@ -103,11 +105,11 @@ def test_what_does_not_fit_into_memory_is_refused_by_name(entry: str, tmp_path: 
         ENTRIES[entry](tmp_path)
 
 
-def test_the_message_tells_samples_lanes_sizes_and_what_to_try() -> None:
+def test_the_message_states_samples_lanes_sizes_and_what_to_try() -> None:
     robot = arm()
     with pytest.raises(ModelError) as caught:
         Simulator(robot).run_batch(np.tile(START[0], (3, 1)), START[1], 1e12, step=1e-3)
-    said = str(caught.value)
+    message = str(caught.value)
     for part in (
         "1,000,000,000,000,001 samples of each of 3 lanes",
         "are free",
@@ -115,7 +117,7 @@ def test_the_message_tells_samples_lanes_sizes_and_what_to_try() -> None:
         "fewer lanes",
         "every=",
     ):
-        assert part in said
+        assert part in message
 
 
 def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> None:
@@ -123,12 +125,12 @@ def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> No
     assert len(motion) == 3
 
 
-def test_room_is_what_is_free_and_a_failed_allocation_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_free_memory_and_a_failed_allocation_is_reported_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "free_memory", lambda: 1e9)
     with require_memory(1.2e8, "numbers", "take fewer"):
         pass
-    said = r"^no room for numbers: 1.04 GB of memory are needed and 1 GB are free; take"
-    with pytest.raises(ModelError, match=said), require_memory(1.3e8, "numbers", "take fewer"):
+    message = r"^no room for numbers: 1.04 GB of memory are needed and 1 GB are free; take"
+    with pytest.raises(ModelError, match=message), require_memory(1.3e8, "numbers", "take fewer"):
         pytest.fail("nothing is to be allocated")
     with pytest.raises(ModelError, match="no room for numbers"), require_memory(10.0, "numbers", "take fewer"):
         raise MemoryError

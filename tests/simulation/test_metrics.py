@@ -126,8 +126,8 @@ def test_what_is_no_metric_is_refused() -> None:
         ("must be a Metric", {"it": arm.q[0]}),
         ("must be a mapping from names", [Integral(arm.q[0])]),
     ]
-    for said, metrics in wrong:
-        with pytest.raises(ModelError, match=said):
+    for message, metrics in wrong:
+        with pytest.raises(ModelError, match=message):
             simulate(arm, None, *start, step=1e-2, metrics=metrics)
     effort = {"effort": Integral(ca.sumsqr(program.robot.u))}
     with pytest.raises(ModelError, match=r"'effort' uses inputs, but ProgramController applies generalized forces"):

@@ -30,7 +30,7 @@ from erugin.robots.examples import four_bar, iftomm_four_bars, slider_crank
 from erugin.robots.natural_constraints import dependent_rows
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, SimulationError, Simulator, Trajectory
-from erugin.simulation.numeric_loop import close_loop
+from erugin.simulation.closed_loop import close_loop
 from erugin.symbolic import ModelError, Parameters, StartWarning
 
 from ..support.flat_linkages import flat, flat_four_bar, flat_state, parallelogram, upright, windows_state
@@ -58,7 +58,7 @@ def test_a_loop_closed_twice_is_refused_and_runs_without_the_spare_rows() -> Non
     np.testing.assert_allclose(other.q, one.q, rtol=0, atol=1e-12)
 
 
-def test_a_start_off_the_constraints_is_told_and_a_fitting_one_is_not() -> None:
+def test_a_start_off_the_constraints_is_reported_and_a_consistent_one_is_not() -> None:
     robot = mechanism(planar_manipulator([ROD] * 3), [Closure("tip", (0.9, 0.2), "pin")])
     with pytest.warns(
         StartWarning,
@@ -77,17 +77,17 @@ def test_a_row_that_is_rounding_beside_the_others_vanishes() -> None:
     assert dependent_rows(A) == []
 
 
-def test_reactions_that_mean_nothing_are_told() -> None:
+def test_meaningless_reactions_are_reported() -> None:
     arm = planar_manipulator([ROD] * 3)
     pin = Closure("tip", (0.9, 0.2), "pin")
     once, twice = mechanism(arm, [pin]), mechanism(arm, [pin, Closure("tip", (0.9, 0.2), "spare")])
     q = assemble(once, [0.4, -0.5, 0.3]).q
-    for robot, told in ((once, False), (twice, True)):
+    for robot, reported in ((once, False), (twice, True)):
         controller = ProgramController(Program(robot, holonomic(robot.q[0] - 0.4, name="crank")))
         message = controller.solve(0.0, q, np.zeros(3)).message
         assert (
             "The reactions are meaningless: natural rows 'spare[0]', 'spare[1]' depend on others" in message
-        ) is told
+        ) is reported
 
 
 Array = NDArray[np.float64]
@@ -216,7 +216,7 @@ def test_the_first_step_is_judged_too(case: str) -> None:
     assert motion.ok
 
 
-def test_no_step_is_asked_for_after_the_last_sample() -> None:
+def test_no_step_is_computed_after_the_last_sample() -> None:
     """The duration, or a stop condition, ends the run half a step before the position."""
     _, state, position, rate, _ = CASES["slider-crank"]
     step, start = 1e-3, state(position + 12.5 * rate * 1e-3, -rate)
@@ -253,7 +253,7 @@ def test_the_end_of_reach_of_a_driven_motion_ends_it_there(step: float) -> None:
     assert 4.0 - 2.0 * step < caught.value.trajectory.t[-1] <= 4.0
 
 
-def test_a_singular_start_of_least_norm_is_told() -> None:
+def test_a_singular_start_of_least_norm_is_reported() -> None:
     """Flat, where two rows more depend on others than elsewhere: the first step shows it."""
     with pytest.raises(SimulationError, match=r"depended on rows before it at the start and no longer does") as caught:
         simulate(parallelogram(), None, *flat(0.0, 3.0), 0.1, step=1e-3)
@@ -273,13 +273,13 @@ def near_miss(offset: float, step: float, integrator: Integrator) -> Trajectory:
 
 @pytest.mark.parametrize("integrator", [RK4(), DOP853()])
 @pytest.mark.parametrize(("offset", "step"), [(1e-2, 1e-3), (1e-2, 1e-2), (1e-3, 3e-3), (1e-4, 1e-3)])
-def test_a_motion_that_passes_near_goes_on(offset: float, step: float, integrator: Integrator) -> None:
+def test_a_motion_that_passes_near_a_singularity_continues(offset: float, step: float, integrator: Integrator) -> None:
     motion = near_miss(offset, step, integrator)
     assert motion.ok
     assert np.ptp(motion.energy) < 1e-3 * motion.evaluate(motion.robot.kinetic_energy).max()
 
 
-def test_one_that_the_step_does_not_resolve_is_told() -> None:
+def test_a_singularity_that_the_step_does_not_resolve_is_reported() -> None:
     """RK4 alone would go on with a tenth and more of the energy gone."""
     with pytest.raises(SimulationError, match=r"passes one more closely than steps of 0\.01 s resolve.*shorter steps"):
         near_miss(1e-4, 1e-2, RK4())

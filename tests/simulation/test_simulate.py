@@ -183,7 +183,7 @@ def test_natural_constraints_hold_in_free_motion() -> None:
     assert float(reaction) == pytest.approx(9.81 * 0.8)
 
 
-def test_a_parameter_given_to_the_wrong_side_is_told_where_it_belongs() -> None:
+def test_a_parameter_given_to_the_wrong_side_is_refused_with_the_right_one() -> None:
     program = disc_program()
     with pytest.raises(ParameterError, match=r"'disc\.radius' is a parameter of the controller.*controller_p="):
         simulate(
@@ -225,7 +225,9 @@ def test_an_arm_driven_to_full_stretch_stops_with_what_was_computed() -> None:
 
 @pytest.mark.parametrize("step", [1e-4, 5e-4, 2e-3, 5e-3])
 @pytest.mark.parametrize("direction", [0.0, 0.2, np.pi / 2, -2.5])
-def test_the_stretch_is_seen_coming_at_every_step_and_in_every_direction(step: float, direction: float) -> None:
+def test_the_stretched_position_is_predicted_at_every_step_and_in_every_direction(
+    step: float, direction: float
+) -> None:
     along = np.array([np.cos(direction), np.sin(direction)])
     program = outward_program(0.5 * along, 1.5 * along)
     guess = np.array([direction - 1.0, 1.9])
@@ -237,7 +239,7 @@ def test_the_stretch_is_seen_coming_at_every_step_and_in_every_direction(step: f
     assert reach[-1] == pytest.approx(1.1, abs=2e-3)
 
 
-def test_a_single_row_that_vanishes_is_seen_coming() -> None:
+def test_a_single_row_that_vanishes_is_predicted() -> None:
     robot = two_link_arm()
     program = Program(robot, holonomic(robot.points["tip"][0] - 0.8 - 0.1 * robot.t, name="reach"))
     q0, v0 = start_on(program, [-0.4, 0.9])
@@ -261,14 +263,14 @@ def test_a_called_controller_that_refuses_a_singular_state_stops_the_run() -> No
 
 
 @pytest.mark.parametrize(
-    ("integrator", "said", "status"),
+    ("integrator", "message", "status"),
     [
         (RK4(), r"the velocity of x = .* exceeds the bound of 1e\+12.*diverged", Status.DIVERGED),
         (DOP853(), r"not finite: x\b.*diverged", Status.NOT_FINITE),
     ],
 )
-def test_a_state_that_leaves_every_bound_is_reported(integrator: RK4 | DOP853, said: str, status: Status) -> None:
-    with pytest.raises(SimulationError, match=said) as caught:
+def test_a_state_that_leaves_every_bound_is_reported(integrator: RK4 | DOP853, message: str, status: Status) -> None:
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(runaway(), None, [2.0], [0.0], 5.0, step=1e-3, integrator=integrator)
     kept = caught.value.trajectory
     assert caught.value.status is status
@@ -309,7 +311,7 @@ def test_the_stop_condition_may_use_parameters_of_the_controller() -> None:
 
 
 class Table(Controller):
-    """Torques from a list, one per call, that raises what it is told to after the last."""
+    """Torques from a list, one per call; raises the given exception after the last."""
 
     def __init__(self, robot: Robot, count: int, error: BaseException) -> None:
         self.robot, self.left, self.error = robot, count, error

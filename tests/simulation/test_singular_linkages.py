@@ -113,7 +113,7 @@ def test_where_a_crossing_is_near(scale: float, place: float, near: bool) -> Non
         pytest.param(lambda x, y: y**2 - x**3, id="cusp"),
     ],
 )
-def test_branches_that_touch_are_told(curve: Callable[[ca.SX, ca.SX], ca.SX]) -> None:
+def test_branches_that_touch_are_reported(curve: Callable[[ca.SX, ca.SX], ca.SX]) -> None:
     """The velocity at the point is along both, and no derivative that is looked at tells them apart."""
     robot = on_curves(curve)
     with pytest.raises(
@@ -129,7 +129,7 @@ def test_branches_that_touch_are_told(curve: Callable[[ca.SX, ca.SX], ca.SX]) ->
     assert np.abs(motion.evaluate(robot.natural[0].residual(robot.coordinates))).max() < 1e-14
 
 
-def test_rows_that_vanish_to_second_order_are_told() -> None:
+def test_rows_that_vanish_to_second_order_are_reported() -> None:
     """Three lines through one point: on one of them the motion passes; a start at the point is not guessed."""
     robot = on_curves(lambda x, y: x * y * (x - y), gravity=G)
     with pytest.raises(SimulationError, match="'curve' misses by"):
@@ -146,7 +146,7 @@ def test_rows_that_vanish_to_second_order_are_told() -> None:
         pytest.param(lambda q, v, t: [nonholonomic(v[0], name="a"), nonholonomic(v[0] - t**3, name="b")], id="speeds"),
     ],
 )
-def test_redundant_rows_that_come_to_contradict_are_told(rows: Rows) -> None:
+def test_redundant_rows_that_become_contradictory_are_reported(rows: Rows) -> None:
     """They agree at the start, down to the accelerations, and a compiled step would meet their mean."""
     with pytest.raises(SimulationError, match=r"'(a|b)' misses by .*unless the constraints contradict"):
         simulate(point(rows), None, np.zeros(3), [0.0, 1.0, 0.0], 0.5, step=1e-3, integrator=Reduced())
@@ -294,7 +294,7 @@ def test_parallelograms_are_continued_however_many_there_are(windows: int, angle
 
 
 @pytest.mark.parametrize("windows", [1, 6, 25])
-def test_one_window_of_many_that_crosses_over_is_told(windows: int) -> None:
+def test_one_window_of_many_that_changes_its_branch_is_reported(windows: int) -> None:
     """The last coupler folded back on the crank before it, the last crank at rest: its share of all cranks is small."""
     robot, angle = iftomm_four_bars(windows), 0.5
     branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
@@ -308,7 +308,7 @@ def test_one_window_of_many_that_crosses_over_is_told(windows: int) -> None:
 
 
 def test_windows_may_start_flat_on_any_branch() -> None:
-    """From the flat position the first window goes on folded, its first crank at rest, the second as a parallelogram.
+    """From the flat position the first window continues folded, its first crank at rest, the second as a parallelogram.
 
     Two cranks and a coupler then turn about the second pivot, and the last coupler moves with them: one pendulum.
     """
@@ -330,7 +330,7 @@ def test_windows_may_start_flat_on_any_branch() -> None:
     np.testing.assert_allclose(motion.q, truth[:, None] * rates, atol=1e-8)
 
 
-def test_a_linkage_that_can_lie_flat_goes_through_in_time() -> None:
+def test_a_linkage_that_can_lie_flat_passes_through_in_time() -> None:
     """Branches that curve: time by quadrature of dθ √(m(θ)/(2(E − V))) with Freudenstein's angles on either side."""
     robot = flat_four_bar()
     start, end, rate = -0.8, 0.8, 9.0

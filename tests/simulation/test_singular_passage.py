@@ -38,7 +38,7 @@ def equal_arms_motion(torque: Torque | None, angle: float, rate: float, t: Array
 
 
 def off_branch(motion: Trajectory) -> float:
-    """How far a slider-crank with equal arms is from its branch."""
+    """Distance of a slider-crank with equal arms from its branch."""
     crank, rod, slider = motion.q.T
     return float(np.abs([crank + rod, slider - 2.0 * np.cos(crank)]).max())
 
@@ -150,7 +150,7 @@ def test_the_other_branch_is_followed_as_well() -> None:
     assert abs(motion.q[-1, 0] - UPRIGHT) > 0.5
 
 
-def test_a_start_that_does_not_tell_its_branch_is_refused() -> None:
+def test_a_start_that_does_not_determine_its_branch_is_refused() -> None:
     robot = with_inputs(equal_arms(), ())
     at_rest = "where branches of its motion meet, and at rest: the velocities determine 0 of the 1"
     with pytest.raises(SimulationError, match=at_rest):
@@ -268,7 +268,7 @@ def test_two_mechanisms_cross_independently() -> None:
 def test_mechanisms_near_their_crossings_do_not_disturb_each_other(
     starts: list[tuple[float, float]], span: float
 ) -> None:
-    # Built anew for each: one robot cannot take the symbols of another twice.
+    # Built again for each: one robot cannot take the symbols of another twice.
     robot = combine({name: with_inputs(equal_arms.__wrapped__(), ()) for name in ("one", "other")})
     q, v = (np.concatenate(values) for values in zip(*(upright(*start) for start in starts), strict=True))
     motion = simulate(robot, None, q, v, span, step=1e-3, integrator=Reduced())
@@ -313,7 +313,7 @@ def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:
         np.testing.assert_allclose(here.tangent @ (chart.free.T @ v), v, atol=1e-10)
 
 
-def test_a_branch_that_is_lost_is_told() -> None:
+def test_a_lost_branch_is_reported() -> None:
     """Steps of a quarter turn through the crossing, and no halving allowed."""
     robot = with_inputs(equal_arms(), ())
     with pytest.raises(SimulationError, match=r"[Uu]se shorter steps"):

@@ -228,7 +228,7 @@ def test_the_limit_of_rk4_is_2_785_on_the_real_axis() -> None:
     assert np.abs(motion.deviation[-1]).max() < np.abs(motion.deviation[0]).max()
 
 
-def test_a_step_far_too_long_is_told_its_limit_too() -> None:
+def test_the_message_for_a_far_too_long_step_names_the_limit_too() -> None:
     with pytest.raises(ModelError, match=r"RK4 multiplies .* Use at most 2\.7e-07 s"):
         simulate(ROBOT, fast(1e7), [0.3, 0.8], [0.1, 0.0], 1.0, step=0.01)
 

@@ -42,7 +42,7 @@ class Browser:
 
     def open(self, page: Path, width: int, height: int = 900) -> None:
         """Show a file as on a screen of this width [px]."""
-        # What the browser shows before is none of the page's.
+        # What the browser shows before does not belong to the page.
         self.driver.get("about:blank")
         self.driver.get_log("performance")
         self.driver.get_log("browser")
@@ -51,15 +51,15 @@ class Browser:
         self.driver.get(page.resolve().as_uri())
 
     def run(self, script: str, *arguments: object) -> Any:  # noqa: ANN401
-        """What a script returns."""
+        """Return value of a script."""
         return self.driver.execute_script(script, *arguments)
 
-    def said(self) -> list[str]:
+    def console_lines(self) -> list[str]:
         """Lines on the console since the page was opened."""
         return [str(line["message"]) for line in self.driver.get_log("browser")]
 
     def requested(self) -> list[str]:
-        """Addresses that the page asked for since it was opened."""
+        """Addresses that the page requested since it was opened."""
         events = [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]
         return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
 

@@ -40,7 +40,7 @@ def pd_gravity(setup: Setup) -> PDGravity:
     return PDGravity(setup.robot, Reference.of(setup.robot, wanted(setup.robot)), rate=8.0)
 
 
-RIVALS: dict[str, MakeController] = {"computed torque": computed_torque, "pd": pd_gravity}
+BASELINES: dict[str, MakeController] = {"computed torque": computed_torque, "pd": pd_gravity}
 
 
 def swing(duration: float = 1.0) -> Setup:
@@ -57,5 +57,5 @@ def swing(duration: float = 1.0) -> Setup:
         clearance=ca.norm_2(tip - ca.DM(DISC)) - 0.1,
         settled=0.02,
         randomization=VARIED,
-        baselines=RIVALS,
+        baselines=BASELINES,
     )

@@ -34,8 +34,8 @@ def pendulum(tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> Rollou
     energy = x[1] ** 2 / 2 - gravity * ca.cos(x[0])
     limited = ca.fmax(ca.fmin(x[0], 4), -4)
     correction = ca.vertcat(2 * limited - x[0], ca.if_else(ca.eq(limited, x[0]), x[1], -x[1] * (1 + 1e-3 * t)))
-    told = {"energy": energy, "nothing": ca.SX(0, 1), "place": ca.vertcat(ca.sin(x[0]), -ca.cos(x[0]), p[1], t)}
-    return RolloutLoop(t, x, p, rate, told, correction if corrected else None, tableau)
+    reported = {"energy": energy, "nothing": ca.SX(0, 1), "place": ca.vertcat(ca.sin(x[0]), -ca.cos(x[0]), p[1], t)}
+    return RolloutLoop(t, x, p, rate, reported, correction if corrected else None, tableau)
 
 
 @functools.cache
@@ -53,7 +53,7 @@ def compile_march(march: RolloutLoop, lanes: int) -> CompiledRollout:
 
 @dataclass(frozen=True)
 class Run:
-    """What a loop has written.
+    """Output of a loop.
 
     Attributes:
         x: states at the end, shape (K, nx).
@@ -80,13 +80,13 @@ def run(loop: CompiledRollout, x: Array, p: Array, steps: int, *, t0: float = 0.
 
 def by_machine(march: RolloutLoop, x: Array, p: Array, steps: int, *, t0: float = 0.3, h: float = 0.01) -> Run:
     """The same by CasADi's virtual machine, system by system, with the sums of the method written in Python."""
-    told = [ca.densify(march.x), *march.recorded.values()]
+    reported = [ca.densify(march.x), *march.recorded.values()]
     rate = ca.Function("rate", [march.t, march.x, march.p], [march.rate])
-    record = ca.Function("record", [march.t, march.x, march.p], told)
+    record = ca.Function("record", [march.t, march.x, march.p], reported)
     correct = ca.Function(
         "correct", [march.t, march.x, march.p], [march.x if march.correction is None else march.correction]
     )
-    outputs = [np.zeros((len(x), steps, expression.numel())) for expression in told]
+    outputs = [np.zeros((len(x), steps, expression.numel())) for expression in reported]
     after = x.copy()
     for row, (state, numbers) in enumerate(zip(after, p, strict=True)):
         for step in range(steps):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import pytest
 
 import erugin
 from erugin.controllers.multipliers import (
@@ -54,6 +56,20 @@ METHODS: list[MultiplierMethod] = [
     NullSpaceMultipliers(),
     UdwadiaPhohomsiriMultipliers(),
 ]
+
+
+def require_rows(table: str, found: Iterable[type], known: Iterable[type]) -> None:
+    """Check that a table has a row for every class, and rows for these only.
+
+    Args:
+        table: the table and its file.
+        found: the classes that there are.
+        known: the classes of the rows.
+    """
+    classes, rows = set(found), set(known)
+    for cls in sorted(classes - rows, key=lambda cls: cls.__name__):
+        pytest.fail(f"{table} lacks a row for {cls.__name__} of {cls.__module__}")
+    assert rows <= classes, f"{table} has rows of classes that are not there"
 
 
 def concrete(base: type[Any]) -> Iterator[type[Any]]:

@@ -56,7 +56,7 @@ class Follower(Controller):
 
 
 class Lost(Follower):
-    """No number any more after some time."""
+    """NaN after some time."""
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         return Tick(super().evaluate(t, q, v, p, memory).output * (1.0 if t < 0.05 else np.nan))

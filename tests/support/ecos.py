@@ -28,15 +28,15 @@ LIMIT = 60.0
 
 @dataclass(frozen=True, eq=False)
 class EcosRun:
-    """What Ecos has found.
+    """Result of a run in Ecos.
 
     Attributes:
         values: of the variables that were read, at the start and after each step, shape (steps + 1, variables).
-        said: log of Ecos and of the FMUs.
+        log: log of Ecos and of the FMUs.
     """
 
     values: Array
-    said: str
+    log: str
 
 
 def run_in_ecos(

@@ -30,7 +30,7 @@ DOTS_AFTER = ("", "˙", "¨")
 
 
 def looks(text: str, name: str) -> dict[str, Any]:
-    """What a symbol and its two derivatives look like → SymPy symbols ``name``, ``name'``, ``name''``."""
+    """Texts of a symbol and its two derivatives → SymPy symbols ``name``, ``name'``, ``name''``."""
     letter = len(re.sub(r"[₀-₉ₐ-ₜᵢᵣᵤᵥⱼ]|_.*", "", text)) == 1
     dotted = [text[0] + d + text[1:] for d in DOTS] if letter else [text + d for d in DOTS_AFTER]
     dotted = [unicodedata.normalize("NFC", look) for look in dotted]

@@ -21,7 +21,7 @@ BODY = (0, 1, 2, 3, 3, 5, 3, 7, 2, 9, 10)
 
 
 class Case(NamedTuple):
-    """What is built: parents, and what it has besides springs."""
+    """A variant: parents, and its parts besides springs."""
 
     parents: tuple[int, ...]
     floating: bool = False

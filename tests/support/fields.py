@@ -1,6 +1,6 @@
 """Scenes with Erugin's field, points on its curves, and motion along it.
 
-What is asked of the field is computed here by other means: clearances by plain geometry, points on the program curve
+Properties of the field are computed here by other means: clearances by plain geometry, points on the program curve
 by Newton's method.
 """
 
@@ -55,7 +55,7 @@ class Scene:
 
     @functools.cached_property
     def kernel(self) -> Kernel:
-        """Everything asked of the field at a place and a time."""
+        """All properties of the field at a point and a time."""
         w, (x, t) = self.field, (ca.SX.sym("x", self.field.dimension), ca.SX.sym("t"))
         f, path = w.functions(x, t), w.path.functions(x, t)
         P, S, product = w.structure(x, t)
@@ -121,7 +121,7 @@ def on_program_curve(scene: Scene, x: Array, t: float) -> Array | None:
 
 
 def held(scene: Scene, numbers: Mapping[str, Array], room: float = 0.0) -> bool:
-    """Whether F = 0 is to be an integral curve there: beyond the margin of all barriers, and slow enough to follow."""
+    """True where F = 0 is to be an integral curve: beyond the margin of all barriers, and slow enough to follow."""
     k, p = scene.field.dimension - 1, scene.field.parameters.nominal
     follow = np.linalg.lstsq(numbers["f_x"][:k], numbers["f_t"][:k], rcond=None)[0]
     clear = numbers["f"][k:].min(initial=np.inf) >= p.get("field.margin", 0.0) + room
@@ -129,7 +129,7 @@ def held(scene: Scene, numbers: Mapping[str, Array], room: float = 0.0) -> bool:
 
 
 def yields(scene: Scene, t: float) -> bool:
-    """Whether an obstacle has left the path, to the side on which it is to be passed, so far that it fades out."""
+    """True if an obstacle has left the path, to the side on which it is to be passed, so far that it fades out."""
     p, axes = scene.field.parameters.nominal, "xyz"[: scene.field.dimension]
     for obstacle in scene.field.obstacles:
         center = np.array([p[f"{obstacle.name}.{a}"] + t * p[f"{obstacle.name}.v{a}"] for a in axes])

@@ -37,7 +37,9 @@ import numpy as np
 
 from erugin import EruginError
 
+from .bridges import ROWS
 from .project import ROOT, read_pyproject
+from .relations import RELATIONS
 
 PATIENCE = float(os.environ.get("ERUGIN_FUZZ_PATIENCE", "5"))
 """Seconds of processor time that a changed call may take, beside ten times what the original took."""
@@ -151,7 +153,7 @@ class Recorder:
                 replaced[id(value)] = self.wrap(entry, value)
                 # The bare function too, by which modules of the same package know it.
                 replaced[id(inspect.unwrap(value))] = replaced[id(value)]
-        for module in [m for name, m in sys.modules.items() if name.startswith("erugin")]:
+        for module in [m for name, m in sys.modules.items() if name.startswith(("erugin", "tests.support."))]:
             for name, value in list(vars(module).items()):
                 if id(value) in replaced:
                     setattr(module, name, replaced[id(value)])
@@ -188,7 +190,7 @@ def _form(bound: inspect.BoundArguments) -> tuple[tuple[str, type, bool], ...]:
 
 
 def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """What can replace any argument."""
+    """Replacements for any argument."""
     mx = ca.MX.sym("m", 2)
     return {
         "nan": math.nan,
@@ -255,7 +257,7 @@ def strangers(objects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Truth(enum.Enum):
-    """What may replace a number and must not be taken for one."""
+    """Replacements for a number that must not be accepted."""
 
     NEVER = frozenset(
         {"nan", "np.nan", "True", "False", "np.True_", "'2.0'", "1j", "complex array", "text array", "nan array",
@@ -335,7 +337,7 @@ class Change:
     value: Any
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What is passed."""
+        """The passed value."""
         given = dict(self.call.arguments.arguments)
         if self.parameter.endswith("]"):
             key, place = self.parameter[:-1].split("[")
@@ -352,7 +354,7 @@ class Change:
 
     @property
     def original(self) -> Any:
-        """What is replaced."""
+        """The replaced value."""
         return dict(_places(self.call))[self.parameter]
 
 
@@ -441,7 +443,7 @@ def _has_nan(value: Any, depth: int = 0) -> bool:
 
 
 def _accepts_anything(change: Change) -> bool:
-    """Whether the parameter is for any object, or the entry is a record of results that checks nothing."""
+    """True if the parameter accepts any object, or the entry is a record of results that checks nothing."""
     name = change.parameter.split("[")[0]
     annotation = str(change.call.arguments.signature.parameters[name].annotation)
     if annotation in ("object", "Any", "object | None"):
@@ -454,7 +456,7 @@ def _accepts_anything(change: Change) -> bool:
 
 
 def wrong_value(change: Change) -> bool:
-    """Whether a number was replaced by something that is none."""
+    """True if a number was replaced by something that is not a number."""
     flags = {"nan", "True", "'2.0'"}
     if change.name.startswith("an entry "):
         return change.name.removeprefix("an entry ") in flags
@@ -478,9 +480,9 @@ def wrong_value(change: Change) -> bool:
 
 
 def judge(change: Change) -> dict[str, str] | None:
-    """The finding of one change; None if there is none."""
+    """Finding of one change; None if all is well."""
     args, kwargs = change.arguments()
-    said = {"entry": change.call.entry, "parameter": change.parameter, "change": change.name}
+    message = {"entry": change.call.entry, "parameter": change.parameter, "change": change.name}
     limit = PATIENCE + 10.0 * change.call.seconds
     _set_alarms(limit)
     try:
@@ -489,21 +491,23 @@ def judge(change: Change) -> dict[str, str] | None:
     except EruginError:
         return None
     except Hang:
-        return {**said, "kind": "hang", "text": f"not done after {limit:.0f} s", "place": _place()}
+        return {**message, "kind": "hang", "text": f"not done after {limit:.0f} s", "place": _place()}
     except OSError as error:
         # What cannot be read or written is Python's to tell; the files of some calls are gone.
-        return None if error.filename else {**said, "kind": type(error).__name__, "text": str(error), "place": _place()}
+        return (
+            None if error.filename else {**message, "kind": type(error).__name__, "text": str(error), "place": _place()}
+        )
     except BaseException as error:
         with contextlib.suppress(TypeError):
             if isinstance(error, Warning | KeyboardInterrupt):
                 return None
-        return {**said, "kind": type(error).__name__, "text": str(error)[:160], "place": _place()}
+        return {**message, "kind": type(error).__name__, "text": str(error)[:160], "place": _place()}
     finally:
         _set_alarms(0.0)
     if wrong_value(change) and not _accepts_anything(change):
-        return {**said, "kind": "accepted", "text": "", "place": ""}
+        return {**message, "kind": "accepted", "text": "", "place": ""}
     if _has_nan(result) and "nan" not in change.name and "inf" not in change.name and "1/0" not in change.name:
-        return {**said, "kind": "silent NaN", "text": "", "place": ""}
+        return {**message, "kind": "silent NaN", "text": "", "place": ""}
     return None
 
 
@@ -557,7 +561,7 @@ def _processor_time(pid: int) -> float:
 
 
 def _wait(reader: int, pid: int, allowed: float) -> bool:
-    """Whether a process writes before it has used its processor time [s], or a multiple of it by the clock."""
+    """True if a process writes before it has used its processor time [s], or a multiple of it by the clock."""
     used, began = _processor_time(pid), time.monotonic()
     while not select.select([reader], [], [], 1.0)[0]:
         if _processor_time(pid) - used > allowed or time.monotonic() - began > WAIT * allowed:
@@ -590,13 +594,13 @@ def run(todo: list[Change], until: float, *, stall: float = 30.0) -> tuple[list[
                 break
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
-                told = json.loads(line)
-                last = told.get("at", last)
-                done = done or "done" in told
-                if "broken" in told:
-                    raise AssertionError(told["broken"])
-                if "kind" in told:
-                    findings.append(told)
+                reported = json.loads(line)
+                last = reported.get("at", last)
+                done = done or "done" in reported
+                if "broken" in reported:
+                    raise AssertionError(reported["broken"])
+                if "kind" in reported:
+                    findings.append(reported)
         if not ready:
             os.kill(pid, signal.SIGKILL)
         os.close(reader)
@@ -650,17 +654,13 @@ def call_with_defaults() -> None:
 
 def call_what_no_page_shows() -> None:
     """Small calls of what the documents do not show with their arguments."""
-    import pybullet as pybullet_library
-    from jax import enable_x64
-
     from erugin import constraints as cs
     from erugin import controllers as ct
     from erugin import robots as rb
     from erugin import scenarios as sc
     from erugin import simulation as sm
     from erugin.bridges import cross_check as table
-    from erugin.bridges import drake, fmi, gymnasium, jax, mujoco, pinocchio, pybullet, python_control
-    from erugin.bridges.cross_check.runners import RUNNERS
+    from erugin.bridges.common.bridge import discover_bridges
     from erugin.constraints import solvers as ways
     from erugin.constraints import verification
     from erugin.controllers import baselines, multipliers, robust, servo
@@ -702,12 +702,9 @@ def call_what_no_page_shows() -> None:
     cs.preview(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.choose_sides(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.erugin_structure([disc], skew=lambda x, t: ca.SX([[0.0, 1.0], [-1.0, 0.0]]))
-    cs.bounded_tangential_acceleration(tip, 0.2, 0.1)
-    cs.distance(tip, arm.points["joint1"], 0.5)
-    cs.energy_level(arm.kinetic_energy, 1.0)
+    for _, make in RELATIONS.values():
+        make(arm)
     cs.on_curve(disc, tip)
-    cs.speed_along(disc, tip, 0.1)
-    cs.synchronized(x, y, offset=0.1)
     body = examples.quaternion_body(mass=1.0, inertia=np.diag([0.1, 0.1, 0.15]), center=(0.0, 0.0, 0.1))
     examples.heavy_top(mass=1.0, inertia=np.diag([0.1, 0.1, 0.05]), center=(0.0, 0.0, 0.1))
     frame = next(iter(body.frames.values()), None)
@@ -820,39 +817,15 @@ def call_what_no_page_shows() -> None:
     sampling.Sobol(8, 1)
     seed_numbers(3)
     comparison.Estimate(1.0, 0.5, 1.5)
-    mujoco.Obstacle("disc")
-    text = pybullet.export(arm, limits=False)
-    Path("arm.urdf").write_text(text, encoding="utf-8")
+    for row in ROWS.values():
+        if row.calls is not None:
+            OPEN.extend(row.calls(arm, law))
+    # The row of PyBullet writes it.
     read_urdf("arm.urdf")
     rb.load_urdf("arm.urdf")
-    pybullet.load("arm.urdf")
-    # Kept open, so that their methods can be called again.
-    world = pybullet_library.connect(pybullet_library.DIRECT)
-    loaded = pybullet_library.loadURDF(
-        "arm.urdf", useFixedBase=True, flags=pybullet_library.URDF_USE_INERTIA_FROM_FILE, physicsClientId=world
-    )
-    pybullet_library.setGravity(0.0, -9.81, 0.0, physicsClientId=world)
-    driven = pybullet.drive(law, loaded, client=world)
-    for joint, angle in zip(driven.body.joints, q, strict=True):
-        pybullet_library.resetJointState(loaded, joint, angle, physicsClientId=world)
-    driven.step(1)
-    fmi.export(law, "law.fmu")
-    instance = fmi.Instance("law.fmu", t0=0.0)
-    instance.unit(next(iter(instance.variables)))
-    instance.set({name: instance.get([name])[0] for name in arm.parameters.names[:1]})
-    instance.step(0.0, 0.1)
-    instance.restore(instance.save())
-    OPEN.extend([driven, instance])
-    gymnasium.Reward()
     saved = sm.simulate(arm, law, q, v, 0.05, step=0.01)
     sm.save_motion(saved, "motion.npz")
     sm.load_motion("motion.npz", robot=arm, controller=law)
-    mujoco.simulate(arm, law, q, v, 0.02, step=0.01)
-    fmi.simulate(arm, None, q, v, 0.02, step=0.01)
-    drake.simulate(arm, law, q, v, 0.02, step=0.01)
-    gymnasium.register(scenarios["two-link-arm-moving-obstacle"], "erugin/Fuzz-v0")
-    seen, no = {"q": np.zeros((1, 2))}, np.zeros(1, bool)
-    gymnasium.Transition(seen, seen, np.zeros((1, 2)), no, no, no, 0.1)
 
     # Motions, equations, reports, bridges.
     wheels = rb.two_wheel_robot(
@@ -874,17 +847,8 @@ def call_what_no_page_shows() -> None:
     compared = sc.compare(setup, {"other": lambda setup: ct.OpenLoop(setup.robot, ca.SX([0.0, 0.0]))}, seeds=1)
     compared.pareto("x", "y")
     verification.VelocityJump(np.zeros(2), 0.0, np.ones(2), 0.1, np.zeros(2), np.ones(2))
-    mujoco.export(arm, "arm.xml")
-    mujoco.load("arm.xml")
-    drake.load(drake.export(arm))
-    pinocchio.load(pinocchio.export(arm))
-    python_control.match(arm, python_control.export(arm))
     table.compare_bridges([], bridges=["c"])
-    _ = table.BridgeResult("arm", RUNNERS["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
-    exported = jax.export(law)
-    jax.JaxFunction({"t": arm.t, "q": arm.q, "v": arm.v}, arm.parameters, arm.bias)
-    with enable_x64(True):
-        exported(0.0, np.array(q), np.array(v))
+    _ = table.BridgeResult("arm", discover_bridges()["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
 
 
 def draw_small_pictures() -> None:

@@ -1,4 +1,4 @@
-"""What tests of motions in phases and modes share."""
+"""Shared models of the tests of motions in phases and modes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Row:
         holds: largest miss of the rod's length in that motion [m].
         energy: largest error in 5 s of the free pendulum on a rod, sampled at 10 ms [J].
         called: largest difference that it makes in 0.5 s whether the controller is an expression or called from Python;
-            methods that start anew at each sample in the second case keep their tolerance, and no more.
+            methods that restart at each sample in the second case keep their tolerance, and no more.
         diverges: status of a run into infinity.
         tolerant: the method with a relative and an absolute tolerance; None if it has none.
         amplifies: whether its amplification is measured on ẏ = λ y.
@@ -63,7 +63,7 @@ ROWS: tuple[Row, ...] = (
     Row(Euler(), 1, error=5e-2, holds=3e-3, energy=5.0, diverges=Status.DIVERGED),
     Row(RK4(), 4, error=6e-7, holds=6e-8, energy=5e-6, diverges=Status.DIVERGED),
     Row(CanonicalEuler(Cholesky()), 1, error=5e-2, holds=3e-3, energy=5.0, diverges=Status.DIVERGED),
-    # Its coordinates are chosen anew at other instants when it is stepped from Python.
+    # Its coordinates are chosen again at other instants when it is stepped from Python.
     Row(Reduced(), 4, error=4e-8, holds=1e-15, energy=6e-7, called=2e-8, diverges=Status.DIVERGED),
     Row(
         *(Variational(), 2),
@@ -73,7 +73,7 @@ ROWS: tuple[Row, ...] = (
         diverges=Status.NOT_CONVERGED,
         symmetric=True,
         early=3e-3,
-        # In the middle of a step the arm is asked for more than it reaches before a sample tells so.
+        # In the middle of a step the target leaves the arm's reach before a sample shows it.
         reach=Status.NOT_CONVERGED,
     ),
     # It is a method of several steps, whose amplification one step does not show.

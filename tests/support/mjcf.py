@@ -77,7 +77,7 @@ TELESCOPES: dict[str, Callable[[], Robot]] = {
 
 
 def followed(name: str) -> Feature | None:
-    """What MuJoCo needs for a robot of the tables with bodies that follow a length."""
+    """Options that MuJoCo needs for a robot of the tables with bodies that follow a length."""
     return TENDON_ARMATURE if name in TELESCOPES else None
 
 
@@ -89,7 +89,7 @@ def robot(name: str) -> Robot:
 
 @functools.cache
 def text(name: str) -> str:
-    """Its MJCF without bounds, told losses aside."""
+    """Its MJCF without bounds, except reported losses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BridgeWarning)
         return export(robot(name), limits=False)

@@ -35,7 +35,7 @@ def arm() -> Robot:
 
 
 def law(robot: Robot) -> ProgramController:
-    """That leads the tip along a line."""
+    """Program that moves the tip along a line."""
     place = robot.points["tip"] - ca.vertcat(0.6, 0.2 + 0.1 * robot.t)
     return ProgramController(Program(robot, [holonomic(place, name="line")]), realization="actuated")
 
@@ -92,7 +92,7 @@ def with_odd_bits(motion: Trajectory) -> Trajectory:
 
 
 def bits(value: object) -> object:
-    """What must be equal if two motions are the same: arrays by type, shape and bytes, floats by bytes."""
+    """Content that equal motions have in common: arrays by type, shape and bytes, floats by bytes."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, np.asarray(value, order="C").tobytes()
     if isinstance(value, float):

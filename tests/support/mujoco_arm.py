@@ -100,6 +100,6 @@ class Counting(Controller):
 
 
 def remembered(drive: ControlCallback) -> object:
-    """What the law remembers of what this drives."""
+    """Memory of the law for the model that this drives."""
     assert drive.memory is not None
     return drive.memory.value

@@ -1,4 +1,4 @@
-"""What the MuJoCo that runs the tests can do; what it cannot is refused, or told, by name."""
+"""Features of the MuJoCo that runs the tests; what it cannot do is refused or reported by name."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ BOUNDED, SEVERAL, SPRING_FLAG = (
 )
 
 TOLD = pytest.mark.filterwarnings(r"ignore:.*MuJoCo 3\.\d+\.\d+ has no :erugin.symbolic.errors.BridgeWarning")
-"""For tests of other things than what an older MuJoCo holds more softly; a current one tells nothing of the kind."""
+"""For tests that do not depend on what an older MuJoCo lacks; a current one emits no such warning."""
 
 
 def has(version: str) -> bool:
-    """Whether this MuJoCo is such a version or a later one."""
+    """True if this MuJoCo is such a version or a later one."""
     return version_numbers(mujoco.__version__) >= version_numbers(version)
 
 

@@ -202,7 +202,7 @@ class Numbers(NamedTuple):
 
     @property
     def units(self) -> Array:
-        """1/√M_jj, or one where that is no number."""
+        """1/√M_jj, or one where that is NaN."""
         inertia = np.diag(self.M)
         return np.where(inertia > 1e-12, 1.0 / np.sqrt(np.maximum(inertia, 1e-12)), 1.0)
 
@@ -245,7 +245,7 @@ def numbers(program: Program, t: float, q: Array, v: Array, a: Array | None = No
 
 
 class Found(NamedTuple):
-    """What a method finds, without its controller and so without a compiler."""
+    """Result of a method without its controller, and therefore without a compiler."""
 
     multipliers: Array
     force: Array

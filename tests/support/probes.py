@@ -31,7 +31,7 @@ class Probe:
         outputs = equations(robot) if expressions is None else expressions
         inputs = {"q": robot.q, "v": robot.v, "u": robot.u, "p": robot.p}
         self._shapes = {name: e.shape if name[0].isupper() else (e.numel(),) for name, e in outputs.items()}
-        # An empty output cannot be asked for.
+        # An empty output cannot be requested.
         self._kernel = Kernel("probe", inputs, {k: e for k, e in outputs.items() if e.numel()}, compiled=False)
         self._p = robot.parameters.values(p)
 

@@ -47,7 +47,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[list[str], list[str], list[str]]:
-    """Whether each kernel is compiled, the numbers, and the warnings, each a line."""
+    """Lines with the state of each kernel (compiled or not), the numbers, and the warnings."""
     output, errors = process.communicate(timeout=120.0)
     assert process.returncode == 0, errors
     assert errors == ""
@@ -56,12 +56,12 @@ def finish(process: subprocess.Popen[str]) -> tuple[list[str], list[str], list[s
 
 
 def build(cache: Path, kernels: int = 1, **variables: str | Path) -> tuple[list[str], list[str], list[str]]:
-    """What a process says that builds some kernels with this cache."""
+    """Output of a process that builds some kernels with this cache."""
     return finish(start(environment(cache, **variables), kernels))
 
 
 def values_here(kernels: int) -> list[str]:
-    """What such a process should compute."""
+    """Numbers that such a process should compute."""
     x = ca.SX.sym("x", 2)
     found = [
         Kernel(f"k{i}", {"x": x}, {"y": (i + 2) * ca.sin(x) + x[0] * x[1]}, compiled=False) for i in range(kernels)
@@ -87,13 +87,13 @@ def compiler(tmp_path: Path) -> Path:
 
 
 def count_calls(compiler: Path) -> int:
-    """How often it has compiled."""
+    """Number of compilations."""
     log = compiler.parent / "calls"
     return sum("-shared" in line for line in log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
 
 
 def libraries(cache: Path) -> list[Path]:
-    """What the cache holds; nothing but whole libraries, and when it was swept."""
+    """Files of the cache: complete libraries only, and the time of the last cleanup."""
     found = sorted(file for file in cache.rglob("*") if not file.is_dir() and file.name != "swept")
     assert all(file.suffix == ".so" and file.parent.parent == cache for file in found)
     assert list(cache.glob("building-*")) == []

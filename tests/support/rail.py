@@ -48,7 +48,7 @@ class Signal(Controller):
 
 
 class Seen(Controller):
-    """Gives what it is shown: u = w · (q, v), with w to look at one of them."""
+    """u = one entry of (q, v)."""
 
     def __init__(self, robot: Robot, what: int = 0) -> None:
         self.robot, self.what = robot, what
@@ -58,8 +58,8 @@ class Seen(Controller):
         return Tick(np.full(self.robot.u.numel(), np.concatenate([x, w])[self.what]))
 
 
-def told(controller: Controller, times: Floats, q: Floats, v: Floats | None = None) -> list[Tick]:
-    """What a controller tells along given samples, in a loop of one's own."""
+def observations(controller: Controller, times: Floats, q: Floats, v: Floats | None = None) -> list[Tick]:
+    """Observations of a controller at given samples."""
     controller.reset()
     speeds = np.zeros(len(times)) if v is None else v
     found: list[Tick] = []
@@ -72,4 +72,4 @@ def told(controller: Controller, times: Floats, q: Floats, v: Floats | None = No
 
 def outputs(controller: Controller, times: Floats, q: Floats, v: Floats | None = None) -> Array:
     """The first output along given samples, shape (N,)."""
-    return np.array([observation.output[0] for observation in told(controller, times, q, v)])
+    return np.array([observation.output[0] for observation in observations(controller, times, q, v)])

@@ -56,7 +56,7 @@ INTERPRETED: Mapping[int, Callable[[np.float64, np.float64], np.float64]] = {
 
 @dataclass(frozen=True)
 class Graph:
-    """How a function is built.
+    """Instructions to build a function.
 
     Attributes:
         sizes: numbers of each input.

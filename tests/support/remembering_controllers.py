@@ -59,7 +59,7 @@ class Troubled(Controller):
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         status = Status.HELD if t >= self.held else Status.LIMITED if t >= self.limited else Status.OK
-        text = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
+        message = {Status.OK: "", Status.LIMITED: "too weak", Status.HELD: ""}[status]
 
         def after() -> int:
             if t >= self.stop:
@@ -68,4 +68,4 @@ class Troubled(Controller):
                 raise NotConvergedError("no way out")
             return cast(int, memory) + 1
 
-        return Tick(np.zeros(self.robot.u.numel()), status=status, explanation=text, memory=after)
+        return Tick(np.zeros(self.robot.u.numel()), status=status, explanation=message, memory=after)

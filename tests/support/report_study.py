@@ -1,4 +1,4 @@
-"""A small study whose results are reported: names that are markup, runs that blow up, a metric that is infinite."""
+"""A small study whose results are reported: names that are markup, runs that diverge, a metric that is infinite."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def sled_with_a_law(*, duration: float = 0.2) -> Setup:
     return replace(setup, controller=own, pictures={"gains.txt": draw_gains}, baselines={"by speed": by_speed})
 
 
-rivals = Study(sled_with_a_law, {}, ["own", "by speed"], seeds=2, name="rivals")
+baseline_study = Study(sled_with_a_law, {}, ["own", "by speed"], seeds=2, name="baselines")
 study = Study(
     sled_on_ice,
     {"fine": [False, True], "plant.s": [0.0, 5.0, 30.0]},

@@ -115,7 +115,7 @@ class Called(Controller):
         self.robot, self._law, self.applies_force = robot, law, force
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
-        """What the function says."""
+        """Value of the function."""
         found = self._law(t, np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
         return Tick(np.asarray(found, dtype=np.float64))
 

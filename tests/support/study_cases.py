@@ -10,7 +10,7 @@ from pathlib import Path
 
 from erugin.scenarios import Study
 from erugin.scenarios.lookup import load_file
-from erugin.simulation.storage.atomic_file import BLANK, seal
+from erugin.scenarios.study.result_folder import BLANK, seal
 
 FILES = Path(__file__).parent / "studies"
 PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"
@@ -37,8 +37,8 @@ def data(folder: Path) -> dict[str, bytes]:
 def rewrite_manifest(folder: Path, **changes: object) -> None:
     """A manifest with other content, whose digest is right."""
     file = folder / "manifest.json"
-    told = {**json.loads(file.read_text(encoding="utf-8")), **changes, "digest": BLANK}
-    file.write_bytes(seal(json.dumps(told).encode()))
+    output = {**json.loads(file.read_text(encoding="utf-8")), **changes, "digest": BLANK}
+    file.write_bytes(seal(json.dumps(output).encode()))
 
 
 def start(*words: str | Path, cwd: Path | None = None) -> subprocess.Popen[str]:

@@ -89,11 +89,12 @@ BUILDERS = {planar_manipulator, exoskeleton, spatial_exoskeleton, leg, body_mode
 
 
 def with_formulation() -> set[object]:
-    """Every function of the room of robots that lets one choose the formulation."""
+    """Every function of the room of robots with an optional formulation."""
     found: set[object] = set()
     for module in pkgutil.walk_packages(robots.__path__, "erugin.robots."):
         for function in vars(import_module(module.name)).values():
-            if inspect.isfunction(function) and "formulation" in inspect.signature(function).parameters:
+            chosen = inspect.signature(function).parameters.get("formulation") if inspect.isfunction(function) else None
+            if chosen is not None and chosen.default is not inspect.Parameter.empty:
                 found.add(function)
     return found
 

@@ -57,7 +57,7 @@ class RandomTree:
 
     @property
     def is_relative(self) -> bool:
-        """Whether other libraries can model it."""
+        """True if other libraries can model it."""
         return not (self.absolute or self.shared)
 
     @functools.cached_property

@@ -29,7 +29,7 @@ MOTORS = (DCMotor(0.9, 0.004, 0.05, 12.0, 3e-5, 2e-5), DCMotor(1.4, 0.007, 0.08,
 
 
 def arguments(n: Numbers) -> dict[str, float]:
-    """What ``two_wheel_robot`` takes, by name."""
+    """Arguments of ``two_wheel_robot``, by name."""
     return {
         "wheel_radius": n.r,
         "half_track": n.b,

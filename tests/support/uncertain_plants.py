@@ -31,13 +31,13 @@ def pushed(robot: Robot, force: ca.SX | Array, parameters: Parameters | None = N
 
 
 class Run(NamedTuple):
-    """Samples of a run: times, shape (N,), coordinates, velocities and inputs, and what was asked for at each."""
+    """Samples of a run: times, shape (N,), coordinates, velocities, inputs, and a recorded quantity."""
 
     t: Array
     q: Array
     v: Array
     u: Array
-    told: Array
+    recorded: Array
 
 
 def sampled_run(
@@ -47,20 +47,20 @@ def sampled_run(
     v0: Array,
     duration: float,
     step: float,
-    tell: Callable[[float, Array, Array], Array | float],
+    record: Callable[[float, Array, Array], Array | float],
     p: Mapping[str, float] | None = None,
 ) -> Run:
-    """Classical Runge–Kutta steps, with a look at the controller after it has taken in each sample.
+    """Classical Runge–Kutta steps, recording the controller after each sample.
 
     Args:
-        plant: what is driven.
-        controller: what drives it.
+        plant: plant to simulate.
+        controller: controller of the plant.
         q0: coordinates.
         v0: velocities.
-        duration: [s].
-        step: between samples [s].
-        tell: what to keep of t, q and v.
-        p: the plant's parameters that are not nominal.
+        duration: time of the motion [s].
+        step: time between samples [s].
+        record: function of t, q and v whose value is recorded.
+        p: values of the plant's parameters that are not nominal.
     """
     c, numbers = plant.coordinates, plant.parameters.values(p)
     inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": plant.u, "p": plant.p}
@@ -76,7 +76,7 @@ def sampled_run(
         t = i * step
         q, v = x[: c.nq].copy(), x[c.nq :].copy()
         controller.advance(t, q, v)
-        kept.append((t, x.copy(), controller.control(t, q, v), tell(t, q, v)))
+        kept.append((t, x.copy(), controller.control(t, q, v), record(t, q, v)))
         k1 = derivative(t, x)
         k2 = derivative(t + step / 2, x + step / 2 * k1)
         k3 = derivative(t + step / 2, x + step / 2 * k2)

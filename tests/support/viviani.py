@@ -23,7 +23,7 @@ OFF = np.array([0.0, 0.02, 0.0])
 
 
 class Drawing(NamedTuple):
-    """What was drawn: the place of the hand and its target, and the motion."""
+    """The robot, positions of the hand and its target, and the motion."""
 
     robot: Robot
     hand: ca.SX

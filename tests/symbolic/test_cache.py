@@ -57,7 +57,7 @@ def test_cache_serves_one_compiler_only(tmp_path: Path, compiler: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1000])
-def test_truncated_library_is_made_anew(tmp_path: Path, compiler: Path, length: int) -> None:
+def test_a_truncated_library_is_compiled_again(tmp_path: Path, compiler: Path, length: int) -> None:
     whole = build(tmp_path / "cache", 1, ERUGIN_CC=compiler)
     (library,) = libraries(tmp_path / "cache")
     good = library.read_bytes()
@@ -173,7 +173,7 @@ def test_process_killed_while_it_compiles(tmp_path: Path, compiler: Path) -> Non
     assert len(libraries(tmp_path / "cache")) == 2
 
 
-def test_name_tells_what_made_it_and_what_is_in_it(cache: Path, copier: Compiler, tmp_path: Path) -> None:
+def test_the_name_contains_hashes_of_source_and_content(cache: Path, copier: Compiler, tmp_path: Path) -> None:
     path = compiled_library("text", copier)
     key, digest = copier.key("text")[:32], hashlib.sha256(b"text").hexdigest()[:32]
     assert path == cache / key[:2] / f"{key}-{digest}.so"
@@ -195,7 +195,7 @@ def link(path: Path) -> None:
 
 
 def pipe(path: Path) -> None:
-    """Who opens it for reading waits for a writer."""
+    """A reader that opens it waits for a writer."""
     path.unlink()
     os.mkfifo(path, 0o600)
 
@@ -213,7 +213,7 @@ def give_away(path: Path) -> None:
     [damage, link, pipe, give_away, lambda path: path.chmod(0o602), lambda path: path.chmod(0o620), Path.unlink],
     ids=["damaged", "link", "pipe", "foreign", "of all", "of a group", "gone"],
 )
-def test_what_is_not_whole_and_ours_is_made_anew(
+def test_a_library_that_is_damaged_or_not_ours_is_compiled_again(
     copier: Compiler, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     path = compiled_library("text", copier)
@@ -321,8 +321,8 @@ def test_fork_leaves_the_temporary_folder_alone(tmp_path: Path, compiler: Path) 
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     variables = environment(tmp_path / "file" / "cache", ERUGIN_CC=compiler, TMPDIR=tmp_path / "tmp")
-    compiled, _, said = finish(start(variables, 1, FORKED))
-    assert (compiled, said) == (["True"], ["1 True"])
+    compiled, _, message = finish(start(variables, 1, FORKED))
+    assert (compiled, message) == (["True"], ["1 True"])
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""Where the cache lies, and what is deleted from it when it grows."""
+"""Location of the cache, and deletions when it grows."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def left(paths: list[Path]) -> list[bool]:
     return [path.exists() for path in paths]
 
 
-def test_stored_tells_size_and_last_use(cache: Path, copier: Compiler) -> None:
+def test_stored_lists_size_and_last_use(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 10 * DAY, 0.0)
     found = sorted(cached_libraries(cache), key=lambda one: one.used)
     assert [(one.path, one.size) for one in found] == [(path, 1000) for path in paths]
@@ -273,7 +273,9 @@ def test_limit(monkeypatch: pytest.MonkeyPatch, text: str, size: float) -> None:
 
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("text", ["much", "0", "-1", "nan", "1 GiB"])
-def test_limit_that_is_none(tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_invalid_limit_is_refused(
+    tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", text)
     with pytest.raises(ModelError, match=f"above zero, or none, got {text!r}"):
         compiled_library("text", copier)

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 def exact(x: Array, p: Array, t0: float, duration: float) -> Array:
-    """Where the pendulums are in the end, by SciPy."""
+    """Final states of the pendulums, by SciPy."""
 
     def rate(t: float, state: Array, gravity: float, friction: float, shaking: float) -> list[float]:
         angle, speed = state
@@ -168,7 +168,7 @@ def test_order_of_systems_does_not_count(lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, 1e6, -823549.5])
-def test_lane_that_goes_astray_disturbs_no_other(lanes: int, bad: float) -> None:
+def test_a_diverging_lane_disturbs_no_other(lanes: int, bad: float) -> None:
     x, p = starts(16)
     well = run(compiled(lanes, corrected=True), x, p, 50)
     x[[3, 9], 0] = bad
@@ -230,7 +230,7 @@ def test_threads_have_the_bits_of_one(lanes: int) -> None:
     assert_same_bits(Run(after, outputs), alone)
 
 
-def test_interpreter_goes_on_beside_a_loop() -> None:
+def test_the_interpreter_runs_beside_a_loop() -> None:
     loop = compiled(1)
     x, p = starts(1)
     # Outputs that overlap themselves, so that a long run takes no memory.

@@ -46,8 +46,8 @@ def test_complex_products_are_rounded_as_by_numpy() -> None:
 @pytest.mark.parametrize("lanes", LANES)
 def test_runs_round_them_likewise(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 4), ca.SX.sym("p", 4)
-    told = {"e": products(x[:2], x[2:], p[:2], p[2:])}
-    march = compile_march(RolloutLoop(t, x, p, ca.SX.zeros(4), told, None, CLASSICAL), lanes)
+    reported = {"e": products(x[:2], x[2:], p[:2], p[2:])}
+    march = compile_march(RolloutLoop(t, x, p, ca.SX.zeros(4), reported, None, CLASSICAL), lanes)
     rng = np.random.default_rng(1)
     states, numbers = rng.normal(size=(2, COUNT, 4))
     outputs = [np.zeros((COUNT, 1, 4)) for _ in range(2)]
@@ -198,17 +198,21 @@ def test_library_that_can_be_neither_loaded_nor_removed(
 
 @pytest.mark.parametrize("flags", ["-fnonsense", "-c", "-march=x86-64 -lnosuchlibrary", "-DT=struct", "'"])
 @pytest.mark.compiled
-def test_flags_that_cannot_work_are_told(tmp_path: Path, flags: str) -> None:
+def test_flags_that_cannot_work_are_reported(tmp_path: Path, flags: str) -> None:
     compiled, _, (warned,) = build(tmp_path / "cache", ERUGIN_CFLAGS=flags)
     assert compiled == ["False"]
-    told = {"-fnonsense": "-fnonsense", "-c": "cannot be loaded: ", "'": 'ERUGIN_CFLAGS is "\'": No closing quotation'}
-    assert told.get(flags, "error" if "=struct" in flags else "nosuchlibrary") in warned
+    reported = {
+        "-fnonsense": "-fnonsense",
+        "-c": "cannot be loaded: ",
+        "'": 'ERUGIN_CFLAGS is "\'": No closing quotation',
+    }
+    assert reported.get(flags, "error" if "=struct" in flags else "nosuchlibrary") in warned
     assert len(warned) < 500
     assert libraries(tmp_path / "cache") == []
 
 
 @pytest.mark.compiled
-def test_flags_come_last_and_have_libraries_of_their_own(tmp_path: Path, compiler: Path) -> None:
+def test_flags_come_last_and_have_separate_libraries(tmp_path: Path, compiler: Path) -> None:
     plain, values, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler)
     flagged, same, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler, ERUGIN_CFLAGS="-O1 '-DWORD=two words'")
     assert (plain, flagged, values) == (["True"] * 2, ["True"] * 2, same)
@@ -233,7 +237,7 @@ def test_words_are_part_of_the_key() -> None:
 
 @pytest.fixture
 def lanes() -> Iterator[None]:
-    """The width of vectors, asked for anew before and after."""
+    """The width of vectors, determined again before and after."""
     vector_width.cache_clear()
     yield
     vector_width.cache_clear()
@@ -248,7 +252,7 @@ def test_number_of_lanes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("lanes")
 @pytest.mark.parametrize("text", ["0", "3", "16", "-1", "2.0", "x", "auto", "0x4", "４"])
-def test_number_of_lanes_that_is_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_number_of_lanes_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ERUGIN_LANES", text)
     x = ca.SX.sym("x")
     for _ in range(2):
@@ -286,7 +290,7 @@ for compiled in (None, True, False):
 """
 
 
-def test_symbol_from_elsewhere_is_told_as_such_and_not_as_a_missing_compiler(tmp_path: Path) -> None:
+def test_a_foreign_symbol_is_reported_as_such_and_not_as_a_missing_compiler(tmp_path: Path) -> None:
     process = start(environment(tmp_path), 1, FOREIGN)
     output, errors = process.communicate(timeout=60.0)
     assert errors == ""
@@ -294,7 +298,7 @@ def test_symbol_from_elsewhere_is_told_as_such_and_not_as_a_missing_compiler(tmp
     assert set(output.splitlines()) == {"output 'z' of kernel 'foreign' uses elsewhere, not among its inputs ['x']"}
 
 
-def test_compiler_is_asked_in_any_language(tmp_path: Path) -> None:
+def test_the_compiler_is_queried_in_any_language(tmp_path: Path) -> None:
     script = write_script(
         tmp_path / "cc",
         'printf "\\377\\376 cc 1.0\\n"; [ "$1" = --version ] || { printf "\\377 error: no\\n" >&2; exit 1; }',

@@ -240,7 +240,7 @@ def test_wrong_arguments(arguments: tuple[Array, ...], message: str) -> None:
     kernel = pair(False)
     with pytest.raises(ShapeError, match=message):
         kernel(*arguments)
-    # The kernel is none the worse for it.
+    # The kernel is unaffected.
     np.testing.assert_array_equal(kernel(np.ones(3), np.ones((2, 3)))[0], [3.0, 3.0])
 
 
@@ -281,10 +281,10 @@ def test_wrong_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["double", "for", "sin", "main", "null", "jac"])
 def test_names_that_mean_something_in_c(name: str, compiled: bool) -> None:
     # Refused because of its name or none the worse for it, but never left to the C compiler to find out.
-    said = repr(name)
+    message = repr(name)
     try:
         np.testing.assert_array_equal(Kernel(name, {"x": X}, {"y": 2 * X}, compiled=compiled)([1, 2])[0], [2, 4])
     except ModelError as error:
-        said = str(error)
-    assert repr(name) in said
-    assert "cannot be compiled" not in said
+        message = str(error)
+    assert repr(name) in message
+    assert "cannot be compiled" not in message

@@ -139,7 +139,7 @@ def test_arrays_that_are_not_aligned_cannot_be_bound() -> None:
 
 
 @both
-def test_each_thread_may_have_a_call_of_its_own(compiled: bool) -> None:
+def test_each_thread_may_have_a_separate_call(compiled: bool) -> None:
     x = ca.SX.sym("x", 4)
     y = x
     for _ in range(100):

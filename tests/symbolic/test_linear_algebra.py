@@ -234,9 +234,9 @@ def factorize_semidefinite(n: int = N, *, scaled: bool = False) -> Kernel:
     A, b, scale = ca.SX.sym("A", n, n), ca.SX.sym("b", n, 2), ca.SX.sym("scale", n)
     factor = SemidefiniteLdl.of(A, scale if scaled else None)
     outputs = {
-        "product": factor.lower @ ca.diag(factor.pivots * factor.kept) @ factor.lower.T,
+        "product": factor.lower @ ca.diag(factor.pivots * factor.independent) @ factor.lower.T,
         "pivots": factor.pivots,
-        "kept": factor.kept,
+        "kept": factor.independent,
         "x": factor.solve(b),
         "basic": factor.basic(b),
     }
@@ -304,7 +304,7 @@ def test_a_pivot_is_compared_with_its_scale() -> None:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (2, 1), (3, 3)])
-def test_a_number_that_is_none_is_not_taken_for_a_zero_pivot(place: tuple[int, int]) -> None:
+def test_nan_is_not_taken_for_a_zero_pivot(place: tuple[int, int]) -> None:
     A = np.eye(N)
     A[place] = np.nan
     assert np.isnan(KERNEL(A, np.ones((N, 2)), np.ones(N))[3]).any()

@@ -27,7 +27,7 @@ ORDERS = [(EULER, 1), (HEUN, 2), (THREE_EIGHTHS, 4), (CLASSICAL, 4), (DORMAND_PR
 
 
 def conditions(tableau: Tableau) -> dict[int, list[float]]:
-    """How far each of Butcher's conditions of orders 1 to 5 is from being met, one for every rooted tree."""
+    """Residuals of Butcher's conditions of orders 1 to 5, one for every rooted tree."""
     A, b, c = np.array(tableau.a), np.array(tableau.b), np.array(tableau.c)
     found = {
         1: [b.sum() - 1],

@@ -68,7 +68,7 @@ def test_the_disc_is_drawn_where_it_is_and_no_streamline_enters_it() -> None:
         streams = np.vstack([c.get_segments() for c in one.collections if isinstance(c, LineCollection)])
         assert len(streams) > 200
         gaps = np.linalg.norm(streams.reshape(-1, 2) - center, axis=1) - RADIUS
-        # A cell of the grid is 3 cm wide, beyond which nothing can be told.
+        # A cell of the grid is 3 cm wide, which limits the resolution.
         assert -0.05 < gaps.min() < 0.1
 
 

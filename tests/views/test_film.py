@@ -52,7 +52,7 @@ def test_default_is_a_hundred_frames_at_most() -> None:
     for duration in np.geomspace(1e-6, 1e6, 200):
         pace = Pace.of(float(duration))
         assert 50 <= pace.frames <= 100
-        # What is shown takes as long as is said.
+        # The film has the requested duration.
         assert (pace.frames - 1) / pace.fps * pace.speed == pytest.approx(duration, rel=0.05)
 
 
@@ -145,13 +145,13 @@ def images(path: Path) -> list[NDArray[np.int64]]:
 
 
 def drawn(figure: Figure) -> NDArray[np.int64]:
-    """The figure as it is drawn anew."""
+    """The figure, drawn again completely."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba(), dtype=np.int64)[..., :3]
 
 
-def test_a_frame_is_what_drawing_all_anew_would_give(tmp_path: Path) -> None:
+def test_a_frame_equals_a_full_redraw(tmp_path: Path) -> None:
     motions = (
         Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 0.3, step=1e-2),
         Simulator(turtlebot3_burger(form="reduced")).run([0.0] * 5, [0.2, 0.5], 0.3, step=1e-2),

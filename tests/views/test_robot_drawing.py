@@ -1,4 +1,4 @@
-"""What pictures draw of a robot: its skeleton, where it is, and every family in one picture."""
+"""Pictures of robots: the skeleton, its position, and every family in one picture."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_body_shows_its_axes() -> None:
     np.testing.assert_allclose(axes, [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], atol=1e-12)
 
 
-def test_limits_hold_all_that_is_seen() -> None:
+def test_limits_of_the_axes_contain_everything_visible() -> None:
     run = Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 1.0, step=1e-2)
     places = MotionPostures.of(run)
     assert places is not None
@@ -249,7 +249,7 @@ def test_phases_of_different_plants_are_one_motion() -> None:
     np.testing.assert_allclose(postures[-1].way, tip)
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     run = still(arm(), [0.1, 0.2])
     with pytest.raises(ModelError, match="at least 2"):
         run.draw(flashes=1)

@@ -81,7 +81,7 @@ def test_nothing_overlaps(n: int) -> None:
         assert box.y1 <= figure.bbox.height
 
 
-def test_many_lines_can_be_told_apart() -> None:
+def test_many_lines_can_be_distinguished() -> None:
     figure = long_chain(22).plot()
     assert len(names_in(figure, 0)) == 22
     styles = {(str(line.get_color()), line.get_linestyle()) for line in figure.axes[0].get_lines()}
@@ -121,7 +121,7 @@ def test_names_with_underscores_are_shown() -> None:
     assert panel.title == "coordinates [m]"
 
 
-def test_picture_is_written_and_nothing_is_said(tmp_path: Path) -> None:
+def test_a_picture_is_written_silently(tmp_path: Path) -> None:
     overview_picture(single(arm(), None), tmp_path / "overview.png")
     assert (tmp_path / "overview.png").stat().st_size > 1000
     with pytest.raises(ModelError, match="no sample"):

@@ -63,7 +63,7 @@ def test_control_gives_the_same_to_rounding(law: str) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_numbers_that_are_none_and_huge_ones_are_told_and_write_nothing(law: str) -> None:
+def test_nan_and_huge_numbers_are_reported_and_write_nothing(law: str) -> None:
     controller = controller_of(law)
     t, q, v, p = states(controller, 300, 3)
     rng = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def test_an_arm_that_is_stretched_out_is_singular() -> None:
     np.testing.assert_array_equal(u, UNTOUCHED)
 
 
-def test_rows_that_contradict_each_other_are_told_where_the_method_serves_dependent_ones(tmp_path: Path) -> None:
+def test_contradictory_rows_are_reported_by_methods_that_support_dependent_ones(tmp_path: Path) -> None:
     robot = two_link_arm()
     rows = [holonomic(robot.q[0], name="one"), holonomic(robot.q[0] - 1.0, name="other")]
     controller = ProgramController(Program(robot, rows), method=LeastNormMultipliers())
@@ -110,22 +110,22 @@ def test_wrapped_law_that_keeps_expressions_is_that_of_the_wrapper(tmp_path: Pat
     assert np.abs(law(t, q, v, p)[0] - compiled_law("computed torque")(t, q, v, inside)[0]).max() > 0.1
 
 
-def test_inputs_are_cut_to_the_limits_if_asked_and_told(tmp_path: Path) -> None:
+def test_inputs_are_clipped_to_the_limits_on_request_and_it_is_reported(tmp_path: Path) -> None:
     arm = controller_of("computed torque").robot
     effort = np.array([40.0, 15.0, np.inf])
     limited = dataclasses.replace(arm, limits=Limits(arm.limits.lower, arm.limits.upper, arm.limits.speed, effort))
     controller = ComputedTorque(limited, Reference.at_rest(limited, np.zeros(3)))
     t, q, v, p = states(controller, 500, 6)
-    free, told = expected(controller, t, q, v, p)
+    free, reported = expected(controller, t, q, v, p)
     (tmp_path / "free").mkdir()
     law = CompiledLaw.of(controller, tmp_path / "free")
     u, status = law(t, q, v, p)
     np.testing.assert_array_equal(u, free)
-    assert not np.concatenate([told, status]).any()
+    assert not np.concatenate([reported, status]).any()
     assert list((ctypes.c_double * 3).in_dll(law.library, "law_effort_limits")) == effort.tolist()
     for name in ("law.h", "README.md"):
-        said = (law.written.folder / name).read_text(encoding="utf-8")
-        assert re.search("a tick does not apply them", said, re.IGNORECASE)
+        message = (law.written.folder / name).read_text(encoding="utf-8")
+        assert re.search("a tick does not apply them", message, re.IGNORECASE)
     (tmp_path / "cut").mkdir()
     u, status = CompiledLaw.of(controller, tmp_path / "cut", saturate=True)(t, q, v, p)
     np.testing.assert_array_equal(u, np.clip(free, -effort, effort))
@@ -145,7 +145,7 @@ def test_parameters_have_nominal_values_names_and_ranges() -> None:
     names = (ctypes.c_char_p * n).in_dll(library, "law_parameter_names")
     assert [name.decode() for name in names if name] == list(parameters.names)
     library.law_parameter_range.restype = ctypes.c_char_p
-    for name, value, said in (
+    for name, value, message in (
         ("m1", 0.0, "greater than zero"),
         ("I2", -1e-9, "at least zero"),
         ("field.side", 0.5, "+1 or -1"),
@@ -156,7 +156,7 @@ def test_parameters_have_nominal_values_names_and_ranges() -> None:
         place = parameters.names.index(name)
         values[place] = value
         assert library.law_check_parameters(values) == place
-        assert library.law_parameter_range(place).decode() == said
+        assert library.law_parameter_range(place).decode() == message
 
 
 Array = NDArray[np.float64]
@@ -224,9 +224,9 @@ def test_the_example_runs_a_second_of_the_loop_and_sanitizers_find_nothing(law: 
     answer = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=False)
     assert not answer.returncode, answer.stderr
     assert "after 1000 steps" in answer.stdout
-    told = dict(re.findall(r"^(.*) = (\S+) ", answer.stdout, re.MULTILINE))
+    values = dict(re.findall(r"^(.*) = (\S+) ", answer.stdout, re.MULTILINE))
     run = simulate(robot, controller, q0, np.zeros(robot.coordinates.nv), 1.0, step=STEP)
-    found = [float(told[name]) for name in robot.coordinates.names]
+    found = [float(values[name]) for name in robot.coordinates.names]
     np.testing.assert_allclose(found, run.q[-1], rtol=0.0, atol=1e-11)
 
 
@@ -262,7 +262,7 @@ def test_what_cannot_go_on_leaves_the_state_as_it_was(tmp_path: Path) -> None:
     assert fast.tolist() == [1e200, -1e200]
 
 
-def test_natural_constraints_that_depend_on_each_other_are_told(tmp_path: Path) -> None:
+def test_dependent_natural_constraints_are_reported(tmp_path: Path) -> None:
     robot = crank_rocker()
     plant = Plant(OpenLoop(robot, np.zeros(3)), robot, tmp_path)
     flat = np.zeros(3)

@@ -1,4 +1,4 @@
-"""What an exported folder holds, what it is called, and what is refused."""
+"""Contents and name of an exported folder, and refusals."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_names_read_like_what_they_stand_for() -> None:
 
 @given(st.text(max_size=40))
 def test_comments_and_strings_hold_any_text(text: str) -> None:
-    said = comment(text)
-    assert not re.search(r"\*/|/\*|\?\?|\\|[\n\r]", said)
+    message = comment(text)
+    assert not re.search(r"\*/|/\*|\?\?|\\|[\n\r]", message)
     quoted = string(text)
     plain = re.sub(r"\\[0-7]{3}", "", quoted[1:-1])
     assert not re.search(r'["\\?]', plain)
@@ -93,8 +93,8 @@ def test_names_keep_apart_in_c_as_the_standard_promises_it(name: str, tmp_path: 
     objects = [tmp_path / "law.o", tmp_path / "plant.o"]
     for target, source in zip(objects, (f"{written.name}.c", f"{written.name}_plant.c"), strict=True):
         compiled([written.folder / source], target, "-c", "-O0")
-    told = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
-    shared = set(re.findall(r" [TRD] (\w+)", told))
+    output = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
+    shared = set(re.findall(r" [TRD] (\w+)", output))
     assert len(shared) >= 15
     assert len({word[:31] for word in shared}) == len(shared)
     user = tmp_path / "user.c"
@@ -104,7 +104,7 @@ def test_names_keep_apart_in_c_as_the_standard_promises_it(name: str, tmp_path: 
     compiled([user], tmp_path / "user.o", "-c", f"-I{written.folder}")
 
 
-def test_files_are_those_that_are_said(tmp_path: Path) -> None:
+def test_files_are_those_that_are_documented(tmp_path: Path) -> None:
     law = controller_of("four-bar")
     written = export(law, tmp_path / "x", name="bars")
     assert sorted(written.files) == ["CMakeLists.txt", "README.md", "bars.c", "bars.h", "main.c"]
@@ -119,7 +119,7 @@ def test_files_are_those_that_are_said(tmp_path: Path) -> None:
         assert (written.folder / name).read_bytes() == (again.folder / name).read_bytes()
 
 
-def test_a_coordinate_and_its_velocity_are_both_told_where_c_has_no_such_name(tmp_path: Path) -> None:
+def test_a_coordinate_and_its_velocity_are_both_named_where_c_has_no_such_name(tmp_path: Path) -> None:
     angle, rate, u = ca.SX.sym("φ"), ca.SX.sym("φ"), ca.SX.sym("u")
     wheel = lagrangian_system(q=angle, v=rate, p=Parameters.declare({"J": 1.0}), T=rate**2 / 2, u=u, Q=u)
     law = ProgramController(Program(wheel, [holonomic(angle, name="still")]), realization="actuated")
@@ -129,7 +129,7 @@ def test_a_coordinate_and_its_velocity_are_both_told_where_c_has_no_such_name(tm
     assert "`φ` is `LAW_Q_PHI`, `φ` is `LAW_V_PHI`" in readme
 
 
-def test_ros2_asks_for_efforts_of_joints_as_the_robots_description_calls_them(tmp_path: Path) -> None:
+def test_ros2_claims_efforts_of_joints_by_their_names_in_the_robot_description(tmp_path: Path) -> None:
     written = export(controller_of("seven-joint arm"), tmp_path / "x")
     readme = (written.folder / "README.md").read_text(encoding="utf-8")
     joints = ", ".join(f'"panda_joint{i}"' for i in range(1, 8))
@@ -144,7 +144,7 @@ def test_ros2_asks_for_efforts_of_joints_as_the_robots_description_calls_them(tm
     assert update.count("fail()") == 3
 
 
-def test_a_folder_is_replaced_only_if_asked_and_if_it_is_an_exported_one(tmp_path: Path) -> None:
+def test_only_an_exported_folder_is_replaced_and_only_on_request(tmp_path: Path) -> None:
     law, folder = controller_of("computed torque"), tmp_path / "x"
     folder.mkdir()
     export(law, folder)
@@ -192,7 +192,7 @@ def nonlinear() -> Controller:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (
             lambda: SampleAndHold(controller_of("ideal"), period=0.01),
@@ -205,9 +205,9 @@ def nonlinear() -> Controller:
     ],
 )
 def test_laws_that_cannot_be_written_are_refused_with_what_to_try(
-    make: Callable[[], Controller], said: str, tmp_path: Path
+    make: Callable[[], Controller], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         export(make(), tmp_path / "x")
     assert not list(tmp_path.iterdir())
 

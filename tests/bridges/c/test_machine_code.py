@@ -1,4 +1,4 @@
-"""What compilers make of an exported law: no warning, no memory, no loop, no foreign function, nothing undefined."""
+"""Compiled exported laws: no warning, no allocation, no loop, no foreign function, no undefined behaviour."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_the_header_is_one_of_cpp_too(compiler: str, standard: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_only_math_is_asked_for_and_nothing_is_written_that_is_shared(law: str, tmp_path: Path) -> None:
+def test_only_the_math_library_is_required_and_nothing_shared_is_written(law: str, tmp_path: Path) -> None:
     written = exported(law, tmp_path)
     target = tmp_path / "law.o"
     compiled([written.folder / "law.c"], target, "-O0", "-c", "-fno-pic")

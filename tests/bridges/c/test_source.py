@@ -131,7 +131,7 @@ def test_length_and_room_grow_with_the_operations_alone() -> None:
         assert max(block.count("const double x") for block in longer.text.split("\n}\n")) <= 511
 
 
-def test_what_a_call_costs_is_told() -> None:
+def test_the_cost_of_a_call_is_documented() -> None:
     x = ca.SX.sym("x", 3)
     source = written({"x": x}, {"y": ca.sin(x[0]) + ca.sin(x[1]) / x[2] + ca.sqrt(x[2]), "z": x[0]})
     assert source.operations == 6

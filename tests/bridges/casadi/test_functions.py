@@ -43,11 +43,11 @@ def test_functions_of_a_robot_are_its_expressions(make: Callable[[], Robot]) -> 
         function = found[name]
         assert function.name_in() == ["t", "q", "v", "u", "p"]
         value = np.array(function.call([0.2, q, v, u, p])[0])
-        told = robot.evaluate(ca.densify(expression), t=0.2, q=q, v=v, u=u)
-        np.testing.assert_allclose(value, told.reshape(expression.shape, order="F"), rtol=1e-12, atol=1e-12)
+        reported = robot.evaluate(ca.densify(expression), t=0.2, q=q, v=v, u=u)
+        np.testing.assert_allclose(value, reported.reshape(expression.shape, order="F"), rtol=1e-12, atol=1e-12)
     reactions = np.array(found["acceleration"].call([0.2, q, v, u, p])[1]).ravel()
-    told = robot.evaluate(ca.densify(robot.reactions), t=0.2, q=q, v=v, u=u)
-    np.testing.assert_allclose(reactions, np.atleast_1d(told), rtol=1e-12, atol=1e-12)
+    reported = robot.evaluate(ca.densify(robot.reactions), t=0.2, q=q, v=v, u=u)
+    np.testing.assert_allclose(reactions, np.atleast_1d(reported), rtol=1e-12, atol=1e-12)
 
 
 def test_numbers_take_the_place_of_parameters() -> None:

@@ -1,36 +1,31 @@
-"""What a law remembers is apart for each thing that it drives, and from its own memory."""
+"""A law has a separate memory for each model that it drives, besides its own."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
-from mujoco import MjData, MjModel
 from numpy.typing import NDArray
 
-from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
+from erugin.bridges import python_control
 from erugin.bridges.common.controller_memory import ControllerMemory, has_memory
-from erugin.bridges.pybullet.client import world
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
 from erugin.controllers.wrappers import Delay, Fallback, MeasurementNoise, MotorLag, Noise, SampleAndHold
 from erugin.robots import Robot
 
+from ...support.bridges import DT, ROWS, parameters
 from ...support.simulator_cases import chain, tracking
 
 Array = NDArray[np.float64]
 Sample = tuple[Array, Array]
-Driven = Callable[[int, Array, Array], Array]
-"""The output at the k-th sample."""
-Bridge = Callable[[Controller], AbstractContextManager[Driven]]
-DT, COUNT = 0.01, 8
+COUNT = 8
 
 
 def estimating(robot: Robot) -> AdaptiveProgramController:
@@ -50,79 +45,6 @@ LAWS: dict[str, Callable[[Robot], Controller]] = {
 }
 
 
-@contextmanager
-def by_pinocchio(law: Controller) -> Generator[Driven]:
-    torque = pinocchio.drive(law, pinocchio.export(law.robot))
-    yield lambda k, q, v: torque(q, v, DT * k)
-
-
-@contextmanager
-def by_pybullet(law: Controller) -> Generator[Driven]:
-    with world() as client:
-        driven = pybullet.drive(law, pybullet.spawn(law.robot, client=client), client=client)
-
-        def ask(k: int, q: Array, v: Array) -> Array:
-            driven.body.write(q, v)
-            driven.t = DT * k
-            return driven.tick()
-
-        yield ask
-
-
-@contextmanager
-def by_python_control(law: Controller) -> Generator[Driven]:
-    system: Any = python_control.drive(law, dt=DT)
-
-    def ask(k: int, q: Array, v: Array) -> Array:
-        count, x = np.array([float(k)]), np.concatenate([q, v])
-        np.testing.assert_array_equal(system.dynamics(DT * k, count, x), count + 1.0)
-        return np.asarray(system.output(DT * k, count, x), dtype=np.float64)
-
-    yield ask
-
-
-@contextmanager
-def by_drake(law: Controller) -> Generator[Driven]:
-    analysis: Any = importlib.import_module("pydrake.systems.analysis")
-    system: Any = drake.drive(law, period=DT)
-    simulator = analysis.Simulator(system)
-    context = simulator.get_mutable_context()
-
-    def ask(k: int, q: Array, v: Array) -> Array:
-        system.GetInputPort("state").FixValue(context, np.concatenate([q, v]))
-        # The sample of this instant is taken in by the step that begins at it.
-        simulator.AdvanceTo(DT * k + 1e-9)
-        context.SetTime(DT * k)
-        output = np.asarray(system.GetOutputPort("output").Eval(context), dtype=np.float64)
-        context.SetTime(DT * k + 1e-9)
-        return output
-
-    yield ask
-
-
-@contextmanager
-def by_mujoco(law: Controller) -> Generator[Driven]:
-    model = MjModel.from_xml_string(mujoco.export(law.robot, timestep=DT, integrator="Euler"))
-    drive, data = mujoco.drive(law, model), MjData(model)
-
-    def ask(k: int, q: Array, v: Array) -> Array:
-        data.time = DT * k
-        drive.place(data, q, v)
-        drive.step(data)
-        return np.array(data.qfrc_actuator)
-
-    yield ask
-
-
-BRIDGES: dict[str, Bridge] = {
-    "pinocchio": by_pinocchio,
-    "pybullet": by_pybullet,
-    "python-control": by_python_control,
-    "drake": by_drake,
-    "mujoco": by_mujoco,
-}
-
-
 def samples(seed: int) -> list[Sample]:
     """States at random, one for each tick."""
     rng = np.random.default_rng(seed)
@@ -130,7 +52,7 @@ def samples(seed: int) -> list[Sample]:
 
 
 def answers(law: Controller, states: list[Sample]) -> list[Array]:
-    """What the law says to samples, asked by nobody else."""
+    """Outputs of the law at samples, with no other caller."""
     law.reset()
     found: list[Array] = []
     for k, (q, v) in enumerate(states):
@@ -139,12 +61,13 @@ def answers(law: Controller, states: list[Sample]) -> list[Array]:
     return found
 
 
-@pytest.mark.parametrize("bridge", BRIDGES.values(), ids=BRIDGES)
+@pytest.mark.parametrize("bridge", parameters(*(name for name, row in ROWS.items() if callable(row.memory))))
 @pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
 def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
-    make: Callable[[Robot], Controller], bridge: Bridge
+    make: Callable[[Robot], Controller], bridge: str
 ) -> None:
-    robot = chain()
+    robot, drive = chain(), ROWS[bridge].memory
+    assert callable(drive)
     runs = [samples(seed) for seed in (1, 2, 3)]
     expected = [answers(make(robot), run) for run in runs]
     assert max(np.abs(a - b).max() for a, b in zip(expected[0], expected[1], strict=True)) > 0.1
@@ -153,11 +76,11 @@ def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
     own: list[Array] = []
     with ExitStack() as stack:
         # One begins, and the other is made, while the law itself is in the middle of a run.
-        driven = [stack.enter_context(bridge(law))]
+        driven = [stack.enter_context(drive(law))]
         found: list[list[Array]] = [[], []]
         for k in range(COUNT):
             if k == 1:
-                driven.append(stack.enter_context(bridge(law)))
+                driven.append(stack.enter_context(drive(law)))
             before = law.memory
             for one, outputs, run in zip(driven, found, runs, strict=False):
                 at = len(outputs)
@@ -209,7 +132,7 @@ def test_a_memory_is_kept_where_the_law_raises() -> None:
 
 
 @pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
-def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Controller]) -> None:
+def test_a_copy_of_a_system_has_a_separate_memory(make: Callable[[Robot], Controller]) -> None:
     """As ``interconnect`` takes one for a system that is named twice."""
     robot = chain()
     expected = [answers(make(robot), samples(seed)) for seed in (1, 2)]
@@ -228,7 +151,7 @@ def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Cont
         np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
 
 
-def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
+def test_a_law_inspected_while_it_runs_shows_what_it_records() -> None:
     law = estimating(chain())
     own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
     runs = [samples(seed) for seed in (1, 2)]
@@ -258,7 +181,7 @@ def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> No
 
 @dataclasses.dataclass
 class Sum(Controller):
-    """What laws say together; as most dataclasses it has no hash, and is compared by its fields."""
+    """Observations of several laws; unhashable, and compared by its fields, like most dataclasses."""
 
     robot: Robot
     parts: tuple[Controller, ...]
@@ -269,7 +192,7 @@ class Sum(Controller):
         return Tick(np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset)))
 
 
-def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
+def test_a_law_that_is_a_dataclass_can_be_used_with_a_memory_too() -> None:
     robot, zero = chain(), np.zeros(2)
     tracked = tracking(robot)
     parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))

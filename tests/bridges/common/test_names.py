@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import xml.etree.ElementTree as ET
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import casadi as ca
-import numpy as np
 import pytest
-from fmpy.validation import validate_fmu
 
-from erugin.bridges import c, drake, fmi, mujoco, pinocchio, pybullet, urdf
+from erugin.bridges import mujoco, pybullet, urdf
 from erugin.bridges.c.syntax import MAX_IDENTIFIER, constants, string
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Frame, Robot, load_urdf, tree_system
+from erugin.robots import Frame, Robot, tree_system
 from erugin.robots.tree import WORLD, Body, Node, Revolute, Tree
 from erugin.symbolic import BridgeError, EruginError, Parameters
 
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O0", "-c")
+from ...support.bridges import ROWS, through_mjcf, through_urdf
+
 NAMES = {
     "control": "\x01x\x1b",
     "long": "x" * 150,
@@ -66,65 +63,28 @@ def law(arm: Robot, row: str) -> ProgramController:
     return ProgramController(Program(arm, holonomic(tip[1] - 0.2, name=row)), realization="actuated")
 
 
-def require_mjcf(arm: Robot, path: Path) -> None:
-    mujoco.export(arm, path)
-    ET.parse(path)
-    again = mujoco.load(path)
-    assert again.coordinates.names == arm.coordinates.names
-    assert again.input_names == arm.input_names
-
-
-def require_urdf(arm: Robot, path: Path) -> None:
-    urdf.export(arm, path)
-    ET.parse(path)
-    assert load_urdf(path).coordinates.names == arm.coordinates.names
-
-
-def require_c(controller: ProgramController, folder: Path) -> None:
-    c.export(controller, folder)
-    compiler = shutil.which("gcc") or "cc"
-    files = [str(file) for file in folder.glob("*.c")]
-    done = subprocess.run([compiler, *STRICT, *files], cwd=folder.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:500]
-
-
-def require_fmu(controller: ProgramController, path: Path, version: fmi.Version) -> None:
-    fmu = fmi.export(controller, path, with_plant=controller.robot, version=version)
-    assert validate_fmu(str(path)) == []
-    with fmi.Instance(path) as instance:
-        instance.step(0.0, 1e-3)
-        with pytest.raises(BridgeError, match="must be finite"):
-            instance.set({fmu.parameters[0].name: np.nan})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", NAMES)
 def test_what_is_written_is_read_back_or_refused_by_name(kind: str, place: str, tmp_path: Path) -> None:
     name = NAMES[kind]
     arm = robot(name, place)
-    written: dict[str, Callable[[], object]] = {
-        "mjcf": lambda: require_mjcf(arm, tmp_path / "arm.xml"),
-        "urdf": lambda: require_urdf(arm, tmp_path / "arm.urdf"),
-        "drake": lambda: drake.match(arm, drake.export(arm)).check(),
-        "pybullet": lambda: pybullet.export(arm, tmp_path / "bullet.urdf"),
-        "pinocchio": lambda: pinocchio.export(arm),
-    }
+    written: list[Callable[[], object]] = [
+        functools.partial(write, arm, tmp_path) for row in ROWS.values() for write in row.robots.values()
+    ]
     if place in ("joint", "parameter", "row") and (name or place != "row"):
         controller = law(arm, name if place == "row" else "height")
-        written |= {
-            "c": lambda: require_c(controller, tmp_path / "c"),
-            "fmi 2": lambda: require_fmu(controller, tmp_path / "2.fmu", "2.0"),
-            "fmi 3": lambda: require_fmu(controller, tmp_path / "3.fmu", "3.0"),
-        }
+        written += [
+            functools.partial(write, controller, tmp_path) for row in ROWS.values() for write in row.laws.values()
+        ]
     refused: list[str] = []
-    for write in written.values():
+    for write in written:
         try:
             write()
         except BridgeError as error:
             refused.append(str(error))
     # A refusal says what is to be renamed.
-    assert [said for said in refused if not said.endswith(("rename it", "take a shorter one"))] == []
+    assert [message for message in refused if not message.endswith(("rename it", "take a shorter one"))] == []
     # Of all these texts only some make trouble anywhere.
     assert bool(refused) <= (kind in REFUSED)
 
@@ -142,8 +102,8 @@ def test_xml_that_no_one_reads_is_not_written(kind: str, place: str, tmp_path: P
 @pytest.mark.parametrize("kind", ["quotes", "lines", "spaces", "Greek", "long", "comment of XML", "CDATA"])
 def test_names_that_xml_can_hold_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
     for place in ("joint", "input"):
-        require_mjcf(robot(NAMES[kind], place), tmp_path / "arm.xml")
-    require_urdf(robot(NAMES[kind], "joint"), tmp_path / "arm.urdf")
+        through_mjcf(robot(NAMES[kind], place), tmp_path)
+    through_urdf(robot(NAMES[kind], "joint"), tmp_path)
 
 
 def test_strings_of_c_are_no_longer_than_c_takes() -> None:
@@ -152,7 +112,7 @@ def test_strings_of_c_are_no_longer_than_c_takes() -> None:
         string("x" * 4096)
 
 
-def test_constants_differ_within_the_characters_that_compilers_tell_apart() -> None:
+def test_constants_differ_within_the_characters_that_compilers_distinguish() -> None:
     names = ["x" * 100, "x" * 100 + "a", "x" * 60, "x" * 100 + "b", "y"]
     found = constants("LAW_Q_", names)
     assert len({word[:MAX_IDENTIFIER] for word in found}) == len(names)

@@ -1,4 +1,4 @@
-"""What another program makes of a motion is recorded, judged and compared as a simulation here would be."""
+"""A motion in another program is recorded, checked and compared like a simulation here."""
 
 from __future__ import annotations
 
@@ -61,10 +61,12 @@ def test_a_law_that_has_to_stop_hands_back_the_state_and_what_there_is() -> None
     program = Program(arm, holonomic(tip, perturbation=Baumgarte(4.0, 10.0), name="tip"))
     recorder = Recorder(arm, ProgramController(program, realization="actuated"), step=STEP, samples=5)
     recorder.tick([0.3, 0.9], [0.0, 0.0])
-    with pytest.raises(SimulationError, match=r"at t = 0.001 s.*The last state: q = \[0.3, 0\], v = \[0, 0\]") as said:
+    with pytest.raises(
+        SimulationError, match=r"at t = 0.001 s.*The last state: q = \[0.3, 0\], v = \[0, 0\]"
+    ) as raised:
         recorder.tick([0.3, 0.0], [0.0, 0.0])
-    assert said.value.status is Status.SINGULAR
-    assert len(said.value.trajectory) == 2
+    assert raised.value.status is Status.SINGULAR
+    assert len(raised.value.trajectory) == 2
 
 
 def test_a_state_that_is_not_finite_ends_the_record() -> None:
@@ -72,10 +74,10 @@ def test_a_state_that_is_not_finite_ends_the_record() -> None:
     for law in (held(arm), SampleAndHold(held(arm), STEP)):
         recorder = Recorder(arm, law, step=STEP, samples=5)
         recorder.tick(Q0, V0)
-        with pytest.raises(SimulationError, match=r"at t = 0.001 s") as said:
+        with pytest.raises(SimulationError, match=r"at t = 0.001 s") as raised:
             recorder.tick([np.nan, 0.0], V0)
-        assert said.value.status is Status.NOT_FINITE
-        assert len(said.value.trajectory) == 2
+        assert raised.value.status is Status.NOT_FINITE
+        assert len(raised.value.trajectory) == 2
 
 
 def test_what_the_other_program_raises_ends_it_too() -> None:
@@ -112,7 +114,7 @@ def test_forces_are_those_of_the_inputs() -> None:
     np.testing.assert_array_equal(generalized_force(arm, ideal, numbers)(0.0, Q0, V0, output), output)
 
 
-def test_without_a_law_nothing_is_said() -> None:
+def test_without_a_law_nothing_is_reported() -> None:
     free = Recorder(planar_manipulator(LINKS), None, step=STEP, samples=2)
     assert free.tick(Q0, V0).shape == (0,)
 
@@ -123,7 +125,7 @@ def test_a_state_of_another_shape_is_refused() -> None:
         recorder.tick([0.0, 0.0, 0.0], [0.0, 0.0])
 
 
-def test_robots_that_differ_are_told_apart_by_entry_and_amount() -> None:
+def test_robots_that_differ_are_distinguished_by_entry_and_amount() -> None:
     arm, other = planar_manipulator(LINKS), planar_manipulator([LINKS[0], Link(0.4, 0.9, 0.2, 0.01)])
     states = StateConversion(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
 
@@ -151,15 +153,15 @@ def test_a_difference_of_bodies_or_a_note_is_one() -> None:
     def own(q: Array, v: Array) -> tuple[Array, Array]:
         return arm.evaluate(arm.mass_matrix, q=q), arm.evaluate(arm.bias, q=q, v=v)
 
-    told = compare_dynamics(arm, own, states, names={}, notes=("joint q1 has an armature of 0.1 kg m²",))
+    reported = compare_dynamics(arm, own, states, names={}, notes=("joint q1 has an armature of 0.1 kg m²",))
     with pytest.raises(BridgeError, match=r"armature of 0\.1 kg"):
-        told.check()
+        reported.check()
 
 
 def test_a_missing_package_comes_with_the_command_that_installs_it() -> None:
-    with pytest.raises(MissingPackageError, match=r"no_such_program is required but is not installed") as said:
+    with pytest.raises(MissingPackageError, match=r"no_such_program is required but is not installed") as raised:
         import_optional("no_such_program.parts", "mujoco")
-    assert str(said.value).endswith("pip install 'erugin[mujoco]'")
+    assert str(raised.value).endswith("pip install 'erugin[mujoco]'")
 
 
 def test_rows_of_first_order_are_recorded_too() -> None:

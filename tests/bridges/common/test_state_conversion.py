@@ -141,7 +141,7 @@ def test_followers_move_with_their_leader_and_take_no_force() -> None:
     ],
     ids=["placed upside down", "slanted", "placed so that it is parallel", "against each other"],
 )
-def test_angles_from_the_world_are_told_by_how_the_joints_lie_there(
+def test_angles_from_the_world_are_recognized_by_the_positions_of_the_joints(
     axes: tuple[Triple, Triple], turn: Triple, expected: list[list[int]]
 ) -> None:
     """Beside Pinocchio, which has the joints between the bodies."""
@@ -174,9 +174,9 @@ def test_a_coordinate_without_a_place_is_named() -> None:
 def test_names_that_do_not_match_are_listed_on_both_sides() -> None:
     assert match_names(["b", "a"], ["a", "c", "b"]) == [2, 0]
     assert match_names(["b", "a"], ["a", "c", "left_b"], names={"b": "left_b"}) == [2, 0]
-    with pytest.raises(BridgeError) as said:
+    with pytest.raises(BridgeError) as raised:
         match_names(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
-    text = str(said.value)
+    text = str(raised.value)
     assert "missing: shoulder, elbow" in text
     assert "The robot's: shoulder, elbow" in text
     assert "those of arm.xml: Shoulder_joint, wrist" in text

@@ -17,19 +17,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from erugin.bridges import drake, mujoco, pinocchio
-from erugin.bridges import pybullet as bullet
+from erugin.bridges import mujoco, pinocchio
 from erugin.bridges.common.body_tree import MassProperties
 from erugin.bridges.common.model_comparison import Match, compare_dynamics
 from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
 from erugin.bridges.common.subtree_inertia import subtree_differences, subtree_unit_mismatch
 from erugin.bridges.common.unit_mismatch import range_unit_mismatch
-from erugin.bridges.pybullet.client import quiet, world
 from erugin.controllers import ProgramController
 from erugin.robots import Frame, Limits, Link, Robot, load_urdf, planar_manipulator, tree_system
 from erugin.robots.tree import Body, Node, Prismatic, Revolute, Tree
 from erugin.symbolic import BridgeError, Parameters
 
+from ...support.bridges import ROWS, Into, into_pybullet, parameters
 from ...support.mujoco_arm import LINKS, arm, model_of
 from ...support.pinocchio_models import export_quietly
 from ...support.simulator_cases import cart, chain, floating, panda, tracking
@@ -78,61 +77,20 @@ def _law(tmp_path_factory: pytest.TempPathFactory) -> ProgramController:
     return tracking(load_urdf(file))
 
 
-def into_mujoco(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a model that MuJoCo reads."""
-    model = model_of(text)
-    model.opt.gravity[:] = 0.0, 0.0, gravity
-    mujoco.drive(law, model, apply="qfrc_applied")
+@pytest.fixture(name="into", params=parameters(*(name for name, row in ROWS.items() if callable(row.units))))
+def _into(request: pytest.FixtureRequest) -> Into:
+    """Drives a law in the model that a program reads."""
+    into = ROWS[request.param].units
+    assert callable(into)
+    return into
 
 
-def into_drake(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a plant that Drake reads."""
-    plant = plants.MultibodyPlant(0.0)
-    parsing.Parser(plant).AddModelsFromString(text, "urdf")
-    plant.WeldFrames(plant.world_frame(), plant.GetFrameByName("base"))
-    plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, gravity])
-    plant.Finalize()
-    drake.drive(law, plant)
-
-
-def into_pybullet(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a body that PyBullet reads."""
-    file = folder / "arm.urdf"
-    file.write_text(text, encoding="utf-8")
-    with world() as client:
-        with quiet():
-            body = pybullet.loadURDF(
-                str(file), useFixedBase=True, flags=pybullet.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client
-            )
-        pybullet.setGravity(0.0, 0.0, gravity, client)
-        bullet.drive(law, body, client=client)
-
-
-def into_pinocchio(law: ProgramController, text: str, gravity: float, folder: Path) -> None:
-    """The law to a model that Pinocchio reads."""
-    model = pin.buildModelFromXML(text)
-    model.gravity.linear = np.array([0.0, 0.0, gravity])
-    pinocchio.drive(law, model)
-
-
-Into = Callable[[ProgramController, str, float, Path], None]
-PROGRAMS: dict[str, Into] = {
-    "MuJoCo": into_mujoco,
-    "Drake": into_drake,
-    "PyBullet": into_pybullet,
-    "Pinocchio": into_pinocchio,
-}
-each_program = pytest.mark.parametrize("into", PROGRAMS.values(), ids=PROGRAMS)
-
-
-@each_program
 def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp_path: Path) -> None:
     into(law, UPRIGHT, -9.81, tmp_path)
 
 
-@each_program
 @pytest.mark.parametrize(
-    ("units", "gravity", "said"),
+    ("units", "gravity", "message"),
     [
         ({"mass": 1e3}, -9.81, "the model's M is 1000 × the robot's: masses in g?"),
         ({"mass": 1e-3}, -9.81, "the model's M is 0.001 × the robot's: masses in t?"),
@@ -157,14 +115,15 @@ def test_the_same_file_is_the_same_robot(into: Into, law: ProgramController, tmp
     ],
 )  # fmt: skip
 def test_another_unit_is_named(
-    into: Into, law: ProgramController, units: Mapping[str, float], gravity: float, said: str, tmp_path: Path
+    into: Into, law: ProgramController, units: Mapping[str, float], gravity: float, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
+    with pytest.raises(
+        BridgeError, match=rf"not the same robot: .*{re.escape(message)} Erugin's units are kg, m, s, rad"
+    ):
         into(law, written(UPRIGHT, **units), gravity, tmp_path)
 
 
-@each_program
-def test_ranges_of_joints_in_degrees_or_mm_are_told(into: Into, law: ProgramController, tmp_path: Path) -> None:
+def test_ranges_of_joints_in_degrees_or_mm_are_reported(into: Into, law: ProgramController, tmp_path: Path) -> None:
     with pytest.raises(BridgeError, match=r"the model's joint ranges are 57\.3 × the robot's: angles in degrees\?"):
         into(law, in_degrees(UPRIGHT), -9.81, tmp_path)
     long = UPRIGHT.replace(SLIDE, 'lower="0" upper="800"')
@@ -172,7 +131,6 @@ def test_ranges_of_joints_in_degrees_or_mm_are_told(into: Into, law: ProgramCont
         into(law, long, -9.81, tmp_path)
 
 
-@each_program
 @pytest.mark.parametrize(
     ("text", "gravity"),
     [
@@ -193,7 +151,7 @@ def test_another_robot_is_no_other_unit(
 
 
 @pytest.mark.parametrize(
-    ("units", "said"),
+    ("units", "message"),
     [
         ({"mass": 1e3}, "the model's masses are 1000 × the robot's and its moments of inertia 1000 ×: masses in g?"),
         (
@@ -203,18 +161,18 @@ def test_another_robot_is_no_other_unit(
         ),
     ],
 )
-def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
-    units: Mapping[str, float], said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_mass_matrix_that_pybullet_cannot_compute_is_compared_by_its_bodies(
+    units: Mapping[str, float], message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tilted.urdf"
     file.write_text(PLAIN, encoding="utf-8")
     tilted = tracking(load_urdf(file))
-    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(said)}"):
+    with pytest.raises(BridgeError, match=rf"the mass matrix of body \d+: .* of their links; {re.escape(message)}"):
         into_pybullet(tilted, written(PLAIN, **units), -9.81, tmp_path)
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_path: Path) -> None:
+def test_an_equal_robot_whose_mass_matrix_pybullet_cannot_compute_is_reported_as_such(tmp_path: Path) -> None:
     heavy, file = written(PLAIN, mass=1e3), tmp_path / "heavy.urdf"
     file.write_text(heavy, encoding="utf-8")
     with pytest.raises(BridgeError, match=r"axes of their links; the masses on its joints are those of the robot$"):
@@ -222,15 +180,15 @@ def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("length", "mass", "said"),
+    ("length", "mass", "message"),
     [
         (1e3, 1.0, r"the model's M is 1e\+06 × the robot's.*: lengths in mm"),
         (1.0, 1e3, "1000 × the robot's: masses in g"),
     ],
 )
-def test_an_export_in_other_units_is_another_robot(length: float, mass: float, said: str) -> None:
+def test_an_export_in_other_units_is_another_robot(length: float, mass: float, message: str) -> None:
     links = [Link(k.length * length, k.mass * mass, k.center * length, k.inertia * mass * length**2) for k in LINKS]
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         mujoco.match(arm(), model_of(mujoco.export(planar_manipulator(links)))).check()
 
 
@@ -246,7 +204,7 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (panda, "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
         (lambda: chain(3, absolute=True), "the model's M is 1e+09 × the robot's: lengths in mm, masses in g?"),
@@ -255,12 +213,12 @@ def scaled_robot(robot: Robot, *, mass: float, length: float, gravity: float) ->
     ],
     ids=["seven joints", "absolute angles", "floating", "planar"],
 )
-def test_a_model_of_any_joints_in_mm_and_g_is_told(make: Callable[[], Robot], said: str) -> None:
-    assert said in pinocchio.match(make(), scaled_robot(make(), mass=1e3, length=1e3, gravity=1e3)).units
+def test_a_model_of_any_joints_in_mm_and_g_is_recognized(make: Callable[[], Robot], message: str) -> None:
+    assert message in pinocchio.match(make(), scaled_robot(make(), mass=1e3, length=1e3, gravity=1e3)).units
 
 
 @pytest.mark.parametrize(("mass", "length"), [(1e3, 1.0), (1e-3, 1e3)], ids=["in g", "in t and mm"])
-def test_units_that_turning_joints_cannot_tell_apart_are_both_told(mass: float, length: float) -> None:
+def test_units_that_turning_joints_cannot_distinguish_are_both_named(mass: float, length: float) -> None:
     """A million times the lengths squared, a thousandth of the masses: M and h are a thousand times these, as in g."""
     found = pinocchio.match(chain(), scaled_robot(chain(), mass=mass, length=length, gravity=length))
     in_g, in_t = (
@@ -358,7 +316,7 @@ def test_all_units_that_are_odd_are_named_and_no_others(
 
 @settings(max_examples=20)
 @given(st.sampled_from(sorted(MASSES)), st.sampled_from(["", "lengths in cm"]), st.sampled_from(sorted(MOMENTS)[1:]))
-def test_moments_of_inertia_in_a_unit_of_their_own_are_named(mass: str, length: str, moment: str) -> None:
+def test_moments_of_inertia_in_another_unit_are_named(mass: str, length: str, moment: str) -> None:
     value = MOMENTS[moment]
     assert value is not None
     assume(value != MASSES[mass] * LENGTHS[length] ** 2)
@@ -397,7 +355,7 @@ def test_a_model_that_is_not_a_number_has_no_units() -> None:
     assert not found.same
 
 
-def test_masses_that_are_not_numbers_are_told() -> None:
+def test_masses_that_are_not_numbers_are_reported() -> None:
     theirs = {
         "swing": MassProperties(np.nan, np.zeros(3), np.full((3, 3), np.nan)),
         "end": MassProperties(0.7, np.zeros(3), 0.05 * EYE),
@@ -424,7 +382,7 @@ def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
 @pytest.mark.parametrize("g", [0.0, 9.81])
 @pytest.mark.parametrize("share", [0.0, -1.0, 1e3])
 def test_forces_of_springs_are_no_gravity(share: float, g: float) -> None:
-    """A spring that is absent, of the other sign or stiffer there is no other gravity; gravity beside one is told."""
+    """An absent, stiffer or opposite spring is not mistaken for gravity; gravity beside one is reported."""
     robot = crane()
     assert robot.tree is not None
     sprung = tree_system(robot.tree, parameters=robot.parameters, V=15.0 * robot.q[2] ** 2, name="sprung")

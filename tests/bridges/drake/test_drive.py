@@ -70,8 +70,8 @@ def reached(simulator: Simulator, plant: MultibodyPlant) -> Array:
     return np.array(plant.GetPositionsAndVelocities(plant.GetMyContextFromRoot(simulator.get_context())))
 
 
-def told(law: ControllerSystem, context: Context, port: str) -> Array:
-    """What an output port of the law says."""
+def output_value(law: ControllerSystem, context: Context, port: str) -> Array:
+    """Value of an output port of the law."""
     return np.asarray(law.GetOutputPort(port).Eval(context), dtype=np.float64)
 
 
@@ -80,7 +80,7 @@ def of_law(simulator: Simulator, law: ControllerSystem) -> Context:
     return law.GetMyContextFromRoot(simulator.get_context())
 
 
-def test_each_context_has_a_memory_of_its_own() -> None:
+def test_each_context_has_a_separate_memory() -> None:
     law = adaptive()
     robot = law.robot
     law.reset()
@@ -120,8 +120,8 @@ def test_a_law_drives_a_plant_through_either_port(port: str) -> None:
     there = np.concatenate(system.states.to_model(here.q[-1], here.v[-1]))
     np.testing.assert_allclose(reached(simulator, plant), there, atol=1e-8)
     own = of_law(simulator, system)
-    assert told(system, own, "status")[0] == Status.OK
-    np.testing.assert_allclose(told(system, own, "output"), here.u[-1], atol=1e-6)
+    assert output_value(system, own, "status")[0] == Status.OK
+    np.testing.assert_allclose(output_value(system, own, "output"), here.u[-1], atol=1e-6)
 
 
 def test_parameters_come_through_a_port() -> None:
@@ -131,9 +131,9 @@ def test_parameters_come_through_a_port() -> None:
     context = system.CreateDefaultContext()
     q, v = start(robot)
     system.GetInputPort("state").FixValue(context, np.concatenate([q, v]))
-    np.testing.assert_allclose(told(system, context, "output"), 2.0 * np.cos([0.0, 1.0]) - 0.5 * v)
+    np.testing.assert_allclose(output_value(system, context, "output"), 2.0 * np.cos([0.0, 1.0]) - 0.5 * v)
     system.GetInputPort("parameters").FixValue(context, [1.0, 0.0])
-    np.testing.assert_allclose(told(system, context, "output"), np.cos([0.0, 1.0]))
+    np.testing.assert_allclose(output_value(system, context, "output"), np.cos([0.0, 1.0]))
 
 
 def test_a_held_output_stays_from_sample_to_sample() -> None:
@@ -143,7 +143,7 @@ def test_a_held_output_stays_from_sample_to_sample() -> None:
     simulator = begun(joined(system, plant), plant, start(robot), 0.01)
     for t, held in ((0.05, 0.0), (0.13, 0.1), (0.29, 0.2)):
         simulator.AdvanceTo(t)
-        output = told(system, of_law(simulator, system), "output")
+        output = output_value(system, of_law(simulator, system), "output")
         np.testing.assert_allclose(output, [held, 2.0 * held], atol=1e-12)
 
 
@@ -174,7 +174,7 @@ def test_a_law_drives_one_of_two_arms_in_a_plant(tmp_path: Path) -> None:
     q, v = start(robot)
     system.GetInputPort("state").FixValue(context, np.array([9.0, 9.0, *q, 9.0, 9.0, *v]))
     expected = [0.0, 0.0, *tracking(robot).control(0.0, q, v)]
-    np.testing.assert_allclose(told(system, context, "generalized_force"), expected, rtol=1e-12)
+    np.testing.assert_allclose(output_value(system, context, "generalized_force"), expected, rtol=1e-12)
 
 
 def test_a_law_is_not_given_to_another_robot_unless_it_is_meant() -> None:
@@ -203,17 +203,17 @@ def test_a_law_that_remembers_nothing_before_its_first_sample_has_a_memory_for_e
     diagram = joined(system, plant)
     simulator = begun(diagram, plant, start(law.robot), 0.01)
     simulator.AdvanceTo(0.1)
-    assert np.isfinite(told(system, of_law(simulator, system), "actuation")).all()
+    assert np.isfinite(output_value(system, of_law(simulator, system), "actuation")).all()
     assert law.memory is None
     fresh = begun(diagram, plant, start(law.robot), 0.01)
     with pytest.raises(ModelError, match="Delay has no sample yet"):
-        told(system, of_law(fresh, system), "actuation")
+        output_value(system, of_law(fresh, system), "actuation")
 
 
 def test_what_is_no_law_and_what_is_no_plant_are_refused() -> None:
-    with pytest.raises(BridgeError, match="expected a Controller, got Robot") as said:
+    with pytest.raises(BridgeError, match="expected a Controller, got Robot") as raised:
         drake.drive(chain())  # type: ignore[arg-type]
-    assert len(str(said.value)) < 400
+    assert len(str(raised.value)) < 400
     with pytest.raises(BridgeError, match=r"expected a MultibodyPlant, got 'panda\.urdf'"):
         drake.drive(tracking(chain()), "panda.urdf")
     with pytest.raises(BridgeError, match=r"expected a Robot, got .*Shaken"):
@@ -362,7 +362,7 @@ def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"time_step": -1.0}, "time_step must not be negative"),
         ({"time_step": -1e-12}, "time_step must not be negative"),
@@ -376,9 +376,9 @@ def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
         ({"integrator": "cenic"}, "Drake rejects the integrator 'cenic' for this plant"),
     ],
 )
-def test_a_number_that_would_end_the_process_or_never_end_is_refused(wrong: dict[str, Any], said: str) -> None:
+def test_a_number_that_would_end_the_process_or_never_end_is_refused(wrong: dict[str, Any], message: str) -> None:
     """Drake answers some of these by SystemExit, and others by steps that it takes without end."""
-    with pytest.raises(EruginError, match=said):
+    with pytest.raises(EruginError, match=message):
         drake.simulate(chain(), None, [0.2, 0.9], [0.0, 0.0], 0.05, **{"step": 1e-2, **wrong})  # pyright: ignore[reportArgumentType]
 
 
@@ -390,7 +390,7 @@ def test_a_plant_is_not_made_with_a_time_step_that_drake_asserts_against(time_st
 
 
 @pytest.mark.parametrize("mass", [1e-320, 1e300])
-def test_bodies_that_drake_refuses_are_told_with_the_robot(mass: float) -> None:
+def test_bodies_that_drake_refuses_are_reported_with_the_robot(mass: float) -> None:
     with pytest.raises(BridgeError, match=f"Drake rejects the bodies of {chain().name}"):
         drake.export(chain(), p={"m1": mass})
 

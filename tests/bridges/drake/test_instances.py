@@ -83,7 +83,7 @@ MOTORS = [(1, "q3"), (0, "q2"), (1, "q1"), (0, "q1"), (1, "q2")]
 
 
 @pytest.mark.parametrize("summed", [False, True], ids=["at model instances", "summed"])
-def test_two_arms_in_one_plant_have_each_their_own_law(tmp_path: Path, summed: bool) -> None:
+def test_two_arms_in_one_plant_have_separate_laws(tmp_path: Path, summed: bool) -> None:
     """Joints of both are called q1 and q2; the motors stand in the plant in another order than the joints."""
     robots = [chain(), chain(3, absolute=True)]
     plant, instances = shared(robots, MOTORS, tmp_path)
@@ -133,7 +133,7 @@ def test_one_law_that_remembers_drives_two_arms_in_one_plant(tmp_path: Path) -> 
     estimates: list[float] = []
     for system, state in zip(laws, states, strict=True):
         assert_at_the_end(system, simulator, simulate(robot, law, *state, 0.15, step=0.01), 1e-6)
-        # Drake takes in the sample at the end when it goes on from there.
+        # Drake records the sample at the end when it continues from there.
         simulate(robot, law, *state, 0.14, step=0.01)
         here = law.estimates["m2"]
         with system.in_use(system.GetMyContextFromRoot(simulator.get_context())):
@@ -232,8 +232,10 @@ def test_bodies_that_float_beside_the_robot_stay_where_they_are(tmp_path: Path) 
         plant.AddJointActuator(joint, plant.GetJointByName(joint))
     plant.mutable_gravity_field().set_gravity_vector([0.0, -9.81, 0.0])
     plant.Finalize()
-    said = "joint 'ball' moves in the plant .* the model instance 'thrown': select the robot's own by model_instance="
-    with pytest.raises(BridgeError, match=said):
+    message = (
+        "joint 'ball' moves in the plant .* the model instance 'thrown': select the robot's own by model_instance="
+    )
+    with pytest.raises(BridgeError, match=message):
         drake.drive(tracking(robot), plant)
     assert drake.match(robot, plant, model_instance=arm).same
     builder = framework.DiagramBuilder()

@@ -82,7 +82,7 @@ def test_each_torque_of_a_joint_becomes_an_actuator_with_its_limit() -> None:
     assert [a.effort_limit() for a in actuators] == [5.0, np.inf, 7.0]
 
 
-def test_an_input_on_several_joints_is_told_of() -> None:
+def test_an_input_on_several_joints_is_reported() -> None:
     robot = chain()
     coupled = dataclasses.replace(robot, input_matrix=robot.input_matrix + np.array([[0.0, 0.5], [0.0, 0.0]]))
     with pytest.warns(BridgeWarning, match=r"no JointActuator for M2, .*generalized_force"):
@@ -110,7 +110,7 @@ def test_bodies_that_a_share_of_a_joint_carries_are_refused() -> None:
         drake.export(leg)
 
 
-def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path) -> None:
+def test_dry_friction_is_reported_and_is_a_difference(tmp_path: Path) -> None:
     robot = _rubbing(tmp_path)
     with pytest.warns(BridgeWarning, match="so that of pivot is left out"):
         plant = drake.export(robot)
@@ -167,11 +167,11 @@ def test_a_plant_that_is_not_finalized_is_refused() -> None:
 
 def test_importing_the_bridges_imports_neither_program() -> None:
     code = "import sys; from erugin.bridges import drake, pybullet; print({'pydrake', 'pybullet'} & set(sys.modules))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert said.stdout == "set()\n"
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert message.stdout == "set()\n"
 
 
-def test_without_drake_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_drake_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydrake.multibody.plant", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[drake\]'"):
         drake.export(chain())
@@ -195,7 +195,7 @@ def _rubbing(folder: Path) -> Robot:
     return load_urdf(file)
 
 
-def test_what_differs_of_an_exported_robot_is_told_by_joint() -> None:
+def test_differences_of_an_exported_robot_are_reported_by_joint() -> None:
     """Its links there are not called like the bodies here; of two models in a plant it is the one that is meant."""
     robot, plant = panda(), multibody.MultibodyPlant(0.0)
     parser = parsing.Parser(plant)
@@ -347,7 +347,7 @@ def test_joints_without_counterpart_are_refused_by_name() -> None:
         drake.load(plant)
 
 
-def test_rotors_constraints_and_other_forces_are_refused_or_told() -> None:
+def test_rotors_constraints_and_other_forces_are_refused_or_reported() -> None:
     plant = multibody.MultibodyPlant(0.001)
     a, b = bodies(plant, "a", "b")
     hinge = plant.AddJoint(tree.RevoluteJoint("hinge", plant.world_frame(), a.body_frame(), [0, 0, 1]))
@@ -367,7 +367,7 @@ def test_rotors_constraints_and_other_forces_are_refused_or_told() -> None:
         drake.load(plant, ignore=("rotor",))
 
 
-def test_geometry_that_could_collide_is_told_of() -> None:
+def test_geometry_that_could_collide_is_reported() -> None:
     plant, scene = multibody.MultibodyPlant(0.0), geometry.SceneGraph()
     plant.RegisterAsSourceForSceneGraph(scene)
     (a,) = bodies(plant, "a")

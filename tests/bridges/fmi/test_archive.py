@@ -90,8 +90,8 @@ def test_the_sources_compile_without_a_warning(unpacked: dict[str, Path], versio
     folder = unpacked[version] / "sources"
     unit = f"fmi{version[0]}.c"
     for file in (unpacked[version] / "modelDescription.xml", folder / "buildDescription.xml"):
-        told = fromstring(file.read_text(encoding="utf-8")).iter()
-        named = {element.get("name") for element in told if element.tag in ("File", "SourceFile")}
+        output = fromstring(file.read_text(encoding="utf-8")).iter()
+        named = {element.get("name") for element in output if element.tag in ("File", "SourceFile")}
         assert named == ({unit} if version == "2.0" or file.parent == folder else set())
     call(compiler, *STRICT, "-c", unit, "-o", f"{compiler}.o", cwd=folder)
     assert all(name.startswith(f"two_link_arm_fmi{version[0]}") for name in shown(f"{compiler}.o", folder, version))
@@ -152,11 +152,11 @@ def test_the_functions_are_those_of_the_standards_own_headers(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_machine_code_shows_its_functions_and_nothing_else(unpacked: dict[str, Path], version: str) -> None:
     (library,) = (unpacked[version] / "binaries").rglob("*.so")
-    told = call("nm", "--dynamic", str(library), cwd=unpacked[version])
-    shown = set(re.findall(r" [A-TV-Z] (\w+)", told)) - {"_init", "_fini"}
+    output = call("nm", "--dynamic", str(library), cwd=unpacked[version])
+    shown = set(re.findall(r" [A-TV-Z] (\w+)", output)) - {"_init", "_fini"}
     assert shown
     assert all(name.startswith(f"fmi{version[0]}") for name in shown)
-    needed = {name.partition("@")[0] for name in re.findall(r" U (\S+)", told)}
+    needed = {name.partition("@")[0] for name in re.findall(r" U (\S+)", output)}
     mathematics = {"sincos", "sin", "cos", "sqrt", "pow", "fmax", "fmin", "exp", "log", "tanh", "atan2", "ceil", "fabs"}
     text_and_memory = {
         "calloc",
@@ -238,11 +238,11 @@ def test_sanitizers_find_nothing(unpacked: dict[str, Path], tmp_path: Path) -> N
     flags = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     flags.append("-DFMI3_OVERRIDE_FUNCTION_PREFIX")
     call("gcc", *flags, "main.c", "-o", "main", "-lm", cwd=folder)
-    told = call("./main", cwd=folder)
-    assert "the instantiation token does not match that of this binary" in told
-    assert "m1 must be finite, got nan" in told
-    assert "unknown value reference" in told
-    assert int(told.rpartition("steps ")[2]) > 100
+    output = call("./main", cwd=folder)
+    assert "the instantiation token does not match that of this binary" in output
+    assert "m1 must be finite, got nan" in output
+    assert "unknown value reference" in output
+    assert int(output.rpartition("steps ")[2]) > 100
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_another_model_has_another_token(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}", token) for token in tokens)
 
 
-def test_units_bounds_and_starts_are_told(unpacked: dict[str, Path]) -> None:
+def test_units_bounds_and_start_values_are_described(unpacked: dict[str, Path]) -> None:
     description = fmpy.read_model_description(unpacked["2.0"] / "loop.fmu")
     variables = {variable.name: variable for variable in description.modelVariables}
     assert (variables["q.q1"].unit, variables["v.q1"].unit, variables["m1"].unit) == ("rad", "rad/s", "kg")
@@ -419,7 +419,7 @@ def test_units_of_a_linkage_and_of_a_circuit() -> None:
     assert all(parameter.unit == measured[parameter.name[-1]] for parameter in ladder.parameters)
 
 
-def test_nothing_is_told_where_the_equations_contradict_themselves() -> None:
+def test_no_unit_is_inferred_where_the_equations_contradict_themselves() -> None:
     """A potential of k x and k x² at once gives k no unit, and a wrong one would be worse than none."""
     q, v, p = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("p", 2)
     parameters = Parameters(("m", "k"), p, {"m": 1.0, "k": 2.0})
@@ -431,7 +431,7 @@ def test_nothing_is_told_where_the_equations_contradict_themselves() -> None:
     assert units == [["kg", "N/m"], ["", ""]]
 
 
-def test_the_law_alone_tells_units_too() -> None:
+def test_the_law_alone_has_units_too() -> None:
     robot = two_link_arm()
     law = ProgramController(Program(robot, holonomic(robot.points["tip"] - ca.DM([0.7, 0.1]), name="tip")))
     block = controller_model(law, "law", q0=None, v0=None, p=None, step=1e-3)

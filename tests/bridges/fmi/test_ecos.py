@@ -78,7 +78,7 @@ def test_a_closed_loop_moves_as_it_does_here(setup: Setup, loops: dict[str, Fmu]
     read = named("arm", [*STATES, *INPUTS, "energy", "point.tip.x"])
     run = run_in_ecos({"arm": loops[version].path}, read, step=STEP, steps=1000)
     found = run.values
-    assert "Error" not in run.said
+    assert "Error" not in run.log
     assert np.ptp(expected.q) > 1.0
     require_same(found[:, :4], np.hstack([expected.q, expected.v]))
     require_same(found[:, 4:6], expected.u)
@@ -96,7 +96,7 @@ def test_instances_side_by_side_have_their_own_parameters(setup: Setup, loops: d
     require_same(found, np.hstack([np.hstack([each.q, each.v]) for each in alone]))
 
 
-def test_a_parameter_is_changed_while_the_motion_goes_on(setup: Setup, loops: dict[str, Fmu]) -> None:
+def test_a_parameter_is_changed_during_the_motion(setup: Setup, loops: dict[str, Fmu]) -> None:
     changes = [(200, "arm::field.speed", 0.25)]
     found = run_in_ecos({"arm": loops["3.0"].path}, named("arm", STATES), step=STEP, steps=400, changes=changes).values
     first = motion(setup, law_of(setup), 0.2)
@@ -195,10 +195,10 @@ def test_a_linkage_whose_names_are_quoted_moves_as_it_does_here(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_value_that_a_parameter_must_not_have_is_told_and_not_taken(loops: dict[str, Fmu], version: str) -> None:
+def test_a_forbidden_value_of_a_parameter_is_reported_and_ignored(loops: dict[str, Fmu], version: str) -> None:
     read = ["arm::disc.radius", "arm::time"]
     found = run_in_ecos({"arm": loops[version].path}, read, step=STEP, steps=3, changes=[(1, "arm::disc.radius", -1.0)])
-    assert "disc.radius must be greater than zero, got -1" in found.said
+    assert "disc.radius must be greater than zero, got -1" in found.log
     assert found.values[0, 0] > 0.0
     np.testing.assert_array_equal(found.values[:, 0], found.values[0, 0])
     np.testing.assert_allclose(found.values[:, 1], STEP * np.arange(4))
@@ -212,8 +212,8 @@ def reach(robot: Robot) -> ProgramController:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_law_that_becomes_singular_says_so_and_stands_still(version: fmi.Version, tmp_path: Path) -> None:
-    """Ecos goes on whatever an FMU returns; the FMU stays where it was."""
+def test_a_law_that_becomes_singular_reports_it_and_holds_still(version: fmi.Version, tmp_path: Path) -> None:
+    """Ecos continues whatever an FMU returns; the FMU keeps its state."""
     robot, step = two_link_arm(), 1e-2
     q0 = [-np.arccos((0.36 + 0.81 - 0.25) / (2 * 0.6 * 0.9)), np.arccos((0.81 - 0.36 - 0.25) / (2 * 0.6 * 0.5))]
     path = fmi.export(reach(robot), tmp_path / "reach.fmu", with_plant=robot, q0=q0, step=step, version=version).path
@@ -223,5 +223,5 @@ def test_a_law_that_becomes_singular_says_so_and_stands_still(version: fmi.Versi
     last = int(np.flatnonzero(np.diff(found.values[:, 0]) == 0.0)[0])
     assert abs(last - (len(ours.value.trajectory) - 1)) <= 1
     np.testing.assert_array_equal(found.values[last:], np.tile(found.values[last], (101 - last, 1)))
-    assert f"at t = {step * last:g} s, or in the step after it: row " in found.said
-    assert "vanishes or depends on rows before it: its pivot has fallen to" in found.said
+    assert f"at t = {step * last:g} s, or in the step after it: row " in found.log
+    assert "vanishes or depends on rows before it: its pivot has fallen to" in found.log

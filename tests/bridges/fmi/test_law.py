@@ -1,4 +1,4 @@
-"""A control law as an FMU: outputs follow the inputs, parameters have bounds, and bad input is told by name."""
+"""A control law as an FMU: outputs follow the inputs, parameters have bounds, and bad input is reported by name."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def require_same(
     """The FMU gives what ``control`` does, at several times and states."""
     robot = controller.robot
     names = [f"u.{name}" for name in robot.input_names]
-    told = {} if p is None else p
-    with Instance(path, told) as instance:
+    values = {} if p is None else p
+    with Instance(path, values) as instance:
         for k, (q, v) in enumerate(starts):
             instance.set(inputs(robot, q, v))
             expected = controller.control(0.1 * k, q, v, p)
@@ -129,12 +129,12 @@ def test_values_that_a_parameter_must_not_have_are_refused_by_name(law: dict[str
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_messages_are_told_in_the_categories_that_are_on(law: dict[str, Path], version: str, tmp_path: Path) -> None:
-    """Errors at first, as FMI 2.0 (2.1.3), the text for 3.0.3 (2.2.4) and the Reference FMUs have it; then as asked."""
-    description, said = fmpy.read_model_description(law[version]), list[str]()
+def test_messages_are_logged_in_the_enabled_categories(law: dict[str, Path], version: str, tmp_path: Path) -> None:
+    """Errors at first, as FMI 2.0 (2.1.3), the text for 3.0.3 (2.2.4) and the Reference FMUs have it; then as set."""
+    description, message = fmpy.read_model_description(law[version]), list[str]()
     fmpy.extract(law[version], tmp_path)
     fmu: Any = fmpy.instantiate_fmu(
-        tmp_path, description, "CoSimulation", logger=lambda *told: said.append(told[-1].decode())
+        tmp_path, description, "CoSimulation", logger=lambda *reported: message.append(reported[-1].decode())
     )
     write = fmu.setReal if version == "2.0" else fmu.setFloat64
     names = [f"logStatus{word}" for word in ("Error", "Discard")]
@@ -144,10 +144,10 @@ def test_messages_are_told_in_the_categories_that_are_on(law: dict[str, Path], v
     for setting in (None, *settings):
         if setting is not None:
             fmu.setDebugLogging(*setting[:2])
-        said.clear()
+        message.clear()
         with pytest.raises(Exception, match="error"):
             write([0], [1.0])
-        assert len(said) == (1 if setting is None else setting[2]), setting
+        assert len(message) == (1 if setting is None else setting[2]), setting
     with pytest.raises(Exception, match="error"):
         fmu.setDebugLogging(True, ["logEvents"])
     fmu.freeInstance()
@@ -163,7 +163,7 @@ def test_inputs_that_are_no_numbers_are_refused_by_name(law: dict[str, Path], ve
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_singular_position_is_told_and_left_again(law: dict[str, Path], version: str) -> None:
+def test_a_singular_position_is_reported_and_left_again(law: dict[str, Path], version: str) -> None:
     with Instance(law[version]) as instance:
         good = instance.get(["u.M1", "u.M2"])
         instance.set({"q.q2": 0.0})
@@ -174,7 +174,7 @@ def test_a_singular_position_is_told_and_left_again(law: dict[str, Path], versio
 
 
 @pytest.mark.parametrize("away", [0.0, 0.2])
-def test_rows_that_depend_are_taken_and_rows_that_contradict_are_told(tmp_path: Path, away: float) -> None:
+def test_dependent_rows_are_accepted_and_contradictory_ones_are_reported(tmp_path: Path, away: float) -> None:
     robot = two_link_arm()
     tip, q, v = robot.points["tip"], np.array([-0.5, 1.0]), np.array([0.1, 0.2])
     rows = [holonomic(tip[0] - 0.7, name="one"), holonomic(tip[0] - 0.7 - away, name="another")]
@@ -191,20 +191,20 @@ def test_rows_that_depend_are_taken_and_rows_that_contradict_are_told(tmp_path: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], version: str) -> None:
+def test_the_description_lists_the_dependencies_of_outputs(law: dict[str, Path], version: str) -> None:
     description = fmpy.read_model_description(law[version])
     on = {
         unknown.variable.name: {known.name for known in unknown.dependencies or ()} for unknown in description.outputs
     }
     # To FMI 3.0 parameters are known too: what is not listed has the derivative zero. To FMI 2.0 they are not.
-    told = {unknown.variable.name: unknown for unknown in description.outputs}
+    reported = {unknown.variable.name: unknown for unknown in description.outputs}
     parameters = {variable.name for variable in description.modelVariables if variable.causality == "parameter"}
     assert on["u.M1"] - parameters == {"q.q1", "q.q2", "v.q1", "v.q2"}
     assert on["deviation.tip[0]"] - parameters == {"q.q1", "q.q2"}
     assert {"m1", "l1", "g"} <= parameters
     assert on["u.M1"] & {"m1", "l1", "g"} == ({"m1", "l1", "g"} if version == "3.0" else set())
     assert on["deviation.tip[0]"] & {"m1", "l1", "g"} == ({"l1"} if version == "3.0" else set())
-    references = [[known.valueReference for known in told[name].dependencies or ()] for name in told]
+    references = [[known.valueReference for known in reported[name].dependencies or ()] for name in reported]
     assert all(numbers == sorted(set(numbers)) for numbers in references)
     assert description.coSimulation is not None
     assert description.modelExchange is None
@@ -287,7 +287,7 @@ def test_an_instance_that_nobody_closes_is_freed_when_it_is_collected(law: dict[
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version: str) -> None:
-    """What one thread saved, restored and read is never mixed with what another does."""
+    """Values that one thread saves, restores and reads are never mixed with those of another."""
     with Instance(law[version]) as instance:
         names = ["q.q1", "v.q2", "u.M1", "u.M2"]
         states, expected = [instance.save()], [instance.get(names).tolist()]
@@ -295,7 +295,7 @@ def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version
         states.append(instance.save())
         expected.append(instance.get(names).tolist())
         read: list[list[float]] = []
-        said: list[str] = []
+        message: list[str] = []
 
         def work(k: int) -> None:
             for _ in range(200):
@@ -303,20 +303,20 @@ def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version
                     instance.restore(states[k])
                     read.append(instance.get(names).tolist())
                 except BridgeError as error:
-                    said.append(str(error))
+                    message.append(str(error))
                     return
 
         threads = [threading.Thread(target=work, args=(k % 2,)) for k in range(4)]
         for thread in threads:
             thread.start()
-        while len(read) < 40 and not said:
+        while len(read) < 40 and not message:
             time.sleep(1e-3)
         instance.close()
         for thread in threads:
             thread.join()
     assert expected[0] != expected[1]
     assert all(values in expected for values in read)
-    assert all("is closed" in each for each in said)
+    assert all("is closed" in each for each in message)
 
 
 def test_what_is_no_number_is_refused_by_name(law: dict[str, Path]) -> None:

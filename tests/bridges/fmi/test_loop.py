@@ -123,7 +123,7 @@ def test_instances_of_one_process_do_not_touch_each_other(setup: Setup, fmus: di
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_run_goes_on_from_a_saved_state(fmus: dict[str, Fmu], version: str) -> None:
+def test_a_run_continues_from_a_saved_state(fmus: dict[str, Fmu], version: str) -> None:
     fmu = fmus[version]
     names = [*(state.name for state in fmu.states), "u.M1"]
     with Instance(fmu.path, {"disc.x": 1.1}) as instance:
@@ -154,7 +154,7 @@ def test_only_what_both_have_can_be_kept_apart(setup: Setup, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_an_fmu_does_not_carry_over_is_told(tmp_path: Path) -> None:
+def test_what_an_fmu_cannot_represent_is_reported(tmp_path: Path) -> None:
     with pytest.warns(BridgeWarning, match=r"the FMU uses RK4, not the setup's integrator .*Reduced"):
         fmi.export(n_four_bar(cells=1), tmp_path / "bars.fmu", binary=False)
 
@@ -174,7 +174,7 @@ def test_steps_follow_one_another(fmus: dict[str, Fmu]) -> None:
             instance.set({"u.M1": 0.0})
 
 
-def test_parameters_of_plant_and_law_are_told_apart(setup: Setup) -> None:
+def test_parameters_of_plant_and_law_are_distinguished(setup: Setup) -> None:
     p, controller_p = {"m1": 3.0}, {"m1": 2.6, "disc.x": 0.45}
     loop = (setup.robot, setup.controller, setup.q0, setup.v0, 0.1)
     found = fmi.simulate(*loop, step=STEP, p=p, controller_p=controller_p)
@@ -221,8 +221,8 @@ def test_an_fmu_stops_before_a_singular_position_by_itself(tmp_path: Path) -> No
     with pytest.raises(SimulationError) as ours:
         simulate(robot, reach(robot), q0, [0.0, 0.0], 1.0, step=1e-2)
     fmi.export(reach(robot), tmp_path / "reach.fmu", with_plant=robot, q0=q0, step=1e-2)
-    when, said = stopped(tmp_path / "reach.fmu", 1e-2)
-    assert re.search("row (outwards|level) vanishes or depends on rows before it: its pivot has fallen to", said)
+    when, message = stopped(tmp_path / "reach.fmu", 1e-2)
+    assert re.search("row (outwards|level) vanishes or depends on rows before it: its pivot has fallen to", message)
     assert abs(when - (len(ours.value.trajectory) - 1)) <= 1
 
 

@@ -71,7 +71,7 @@ def test_parameters_are_the_laws(plants: dict[str, Path]) -> None:
     np.testing.assert_array_equal(found.controller_p, expected.controller_p)
 
 
-def test_names_that_differ_are_told_on_both_sides(plants: dict[str, Path]) -> None:
+def test_names_that_differ_are_listed_on_both_sides(plants: dict[str, Path]) -> None:
     longer = planar_manipulator([Link.point_mass(0.6, 2.5), Link.point_mass(0.5, 1.8), Link.point_mass(0.3, 1.0)])
     with pytest.raises(BridgeError, match=r"q\.q3"):
         fmi.drive(ProgramController(disc_program(longer), realization="actuated"), plants["3.0"], 0.1, step=STEP)
@@ -103,21 +103,21 @@ def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path
         fmi.drive(law(), path, 0.1, step=STEP, values=START)
 
 
-def with_unit(told: str, definition: str) -> list[tuple[str, str]]:
-    """What tells another unit of the first angle, in a description of FMI 2.0."""
+def with_unit(reported: str, definition: str) -> list[tuple[str, str]]:
+    """Edits that give the first angle another unit, in a description of FMI 2.0."""
     head, own = (
         'links" causality="output" variability="continuous" initial="exact">\n      <Real',
         ' unit="rad" start="0.0"',
     )
     first = f"coordinate q1 of planar manipulator with 2 {head}"
-    return [(first + own, f'{first}{told} start="0.0"'), ("</UnitDefinitions>", f"</UnitDefinitions>{definition}")]
+    return [(first + own, f'{first}{reported} start="0.0"'), ("</UnitDefinitions>", f"</UnitDefinitions>{definition}")]
 
 
 def test_a_unit_of_a_type_is_a_unit_of_its_variables(plants: dict[str, Path], tmp_path: Path) -> None:
     kind = '<TypeDefinitions><SimpleType name="Turn"><Real unit="{}" /></SimpleType></TypeDefinitions>'
-    told = with_unit(' declaredType="Turn"', kind.format("degree"))
+    reported = with_unit(' declaredType="Turn"', kind.format("degree"))
     defined = ("<UnitDefinitions>", f'<UnitDefinitions><Unit name="degree">{DEGREE}</Unit>')
-    path = described(plants["2.0"], tmp_path / "typed.fmu", [*told, defined])
+    path = described(plants["2.0"], tmp_path / "typed.fmu", [*reported, defined])
     with pytest.raises(BridgeError, match=SCALED.format("degree")):
         fmi.drive(law(), path, 0.1, step=STEP, values=START)
     same = with_unit(' declaredType="Turn"', kind.format("rad"))
@@ -125,19 +125,19 @@ def test_a_unit_of_a_type_is_a_unit_of_its_variables(plants: dict[str, Path], tm
 
 
 @pytest.mark.parametrize(
-    ("unit", "said"),
+    ("unit", "message"),
     [("", "without a unit in the FMU"), (' unit="turns"', "in the unknown unit 'turns' in the FMU")],
 )
-def test_units_that_are_not_told_are_told_as_such(
-    plants: dict[str, Path], tmp_path: Path, unit: str, said: str
+def test_units_that_are_not_declared_are_reported(
+    plants: dict[str, Path], tmp_path: Path, unit: str, message: str
 ) -> None:
     changes = [*with_unit(unit, ""), ("<UnitDefinitions>", '<UnitDefinitions><Unit name="turns" />')]
     path = described(plants["2.0"], tmp_path / "untold.fmu", changes)
     with pytest.warns(
-        BridgeWarning, match=f"compared: q\\.q1 is in rad in the robot, q\\.q1 is {said}\\. Values"
-    ) as told:
+        BridgeWarning, match=f"compared: q\\.q1 is in rad in the robot, q\\.q1 is {message}\\. Values"
+    ) as reported:
         found = fmi.drive(law(), path, 0.1, step=STEP, values=START)
-    assert len(told) == 1
+    assert len(reported) == 1
     np.testing.assert_array_equal(found.q, fmi.drive(law(), plants["2.0"], 0.1, step=STEP, values=START).q)
 
 
@@ -164,7 +164,7 @@ class Exchanged:
     """An FMU for model exchange, as a solver sees it."""
 
     def __init__(self, path: Path, folder: Path) -> None:
-        self.said: list[str] = []
+        self.messages: list[str] = []
         description = fmpy.read_model_description(path)
         fmpy.extract(path, folder)
         self.fmu: Any = fmpy.instantiate_fmu(
@@ -172,7 +172,7 @@ class Exchanged:
             description,
             "ModelExchange",
             debug_logging=True,
-            logger=lambda *said: self.said.append(said[-1].decode()),
+            logger=lambda *message: self.messages.append(message[-1].decode()),
         )
         self.old = description.fmiVersion == "2.0"
         if self.old:
@@ -256,7 +256,7 @@ def test_the_solvers_of_fmpy_run_it(linkage: dict[str, Path], version: str) -> N
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_steps_of_its_own_make_the_same_motion(linkage: dict[str, Path], version: str) -> None:
+def test_its_own_steps_produce_the_same_motion(linkage: dict[str, Path], version: str) -> None:
     robot, q0, v0 = driven_four_bar()
     expected = simulate(robot, None, q0, v0, 0.2, step=1e-3)
     names = [f"{kind}.{name}" for kind in "qv" for name in robot.coordinates.names]
@@ -275,30 +275,28 @@ def test_steps_of_its_own_make_the_same_motion(linkage: dict[str, Path], version
 def test_a_position_in_which_rows_depend_is_left_to_the_solver(
     linkage: dict[str, Path], tmp_path: Path, version: str
 ) -> None:
-    """In model exchange a solver may try a smaller step: the status is discard (2), and the row is told."""
+    """In model exchange a solver may try a smaller step: the status is discard (2), and the row is named."""
     plant = Exchanged(linkage[version], tmp_path)
     flat = np.zeros(6)
     with pytest.raises(Exception, match="discard") as raised:
         plant.rate(0.0, flat)
     assert vars(raised.value)["status"] == 2
-    assert "row" in plant.said[-1]
-    assert "vanishes or depends on rows before it" in plant.said[-1]
+    assert "row" in plant.messages[-1]
+    assert "vanishes or depends on rows before it" in plant.messages[-1]
     with pytest.raises(Exception, match="error"):
         plant.rate(0.0, np.full(6, np.nan))
-    assert "is nan" in plant.said[-1]
+    assert "is nan" in plant.messages[-1]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_categories_are_all_that_are_wanted_in_fmi_2_and_more_that_are_wanted_in_fmi_3(
-    linkage: dict[str, Path], tmp_path: Path, version: str
-) -> None:
+def test_debug_categories_select_the_logged_messages(linkage: dict[str, Path], tmp_path: Path, version: str) -> None:
     plant = Exchanged(linkage[version], tmp_path)
     for categories, old, new in ((["logStatusError"], 0, 1), (["logStatusDiscard"], 1, 1), ([], 1, 1)):
         plant.fmu.setDebugLogging(True, categories)
-        plant.said.clear()
+        plant.messages.clear()
         with pytest.raises(Exception, match="discard"):
             plant.rate(0.0, np.zeros(6))
-        assert len(plant.said) == (old if version == "2.0" else new), categories
+        assert len(plant.messages) == (old if version == "2.0" else new), categories
 
 
 def floating_body() -> Robot:

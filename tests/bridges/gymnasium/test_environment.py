@@ -64,7 +64,7 @@ def test_zero_residual_is_the_simulation_bit_for_bit(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("through", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy])
-def test_an_environment_that_is_sent_or_copied_goes_on_from_where_it_is(
+def test_a_pickled_or_copied_environment_continues_from_its_state(
     setup: Setup, through: Callable[[Environment], Environment]
 ) -> None:
     env = export(setup, dictionary=True)
@@ -188,8 +188,10 @@ def test_the_reward_is_the_integral_that_is_written_down(setup: Setup) -> None:
 def test_a_reward_may_be_an_expression_or_a_function(setup: Setup) -> None:
     robot = setup.robot
 
-    def paid(told: Transition) -> Array:
-        return np.asarray(told.after["q"][:, 0] - told.before["q"][:, 0] + told.action[:, 1], dtype=np.float64)
+    def paid(reported: Transition) -> Array:
+        return np.asarray(
+            reported.after["q"][:, 0] - reported.before["q"][:, 0] + reported.action[:, 1], dtype=np.float64
+        )
 
     spent = export(setup, reward=-robot.u.T @ robot.v, dictionary=True, randomization={})
     states, rewards, _ = followed(spent, PUSH)
@@ -221,7 +223,7 @@ def test_a_collision_within_a_period_ends_it(setup: Setup) -> None:
     assert reward < -1.0
 
 
-def test_a_law_that_becomes_singular_says_why(setup: Setup) -> None:
+def test_a_law_that_becomes_singular_gives_the_reason(setup: Setup) -> None:
     """Both rows of the tip's place are those of a stretched arm, which the action stretches."""
     arm = setup.robot
     tip = arm.points["tip"]
@@ -241,7 +243,7 @@ def test_a_law_that_becomes_singular_says_why(setup: Setup) -> None:
     assert f"t = {stopped.value.trajectory.t[-1]:g} s" in ending
 
 
-def test_a_mechanism_that_comes_to_a_singular_position_ends_where_the_simulation_does() -> None:
+def test_a_mechanism_that_reaches_a_singular_position_ends_where_the_simulation_does() -> None:
     """Three parallel cranks that become flat; the second episode of a lane is judged by its own samples alone."""
     setup = Setup(parallelogram(), None, *flat(1.1, -1.0), 1.0, 2e-3)
     with pytest.raises(SimulationError) as stopped:

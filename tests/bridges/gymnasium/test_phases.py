@@ -41,12 +41,12 @@ def run(setup: Setup) -> PhasedTrajectory:
 def followed(env: Environment, action: Array, seed: int = 0) -> tuple[Array, Array, Array, str]:
     """Times, states and phases from reset to end, and why it ended."""
     seen, info = env.reset(seed=seed)
-    ending, told = "", [(info["time"], np.r_[seen["q"], seen["v"]], seen["phase"])]
+    ending, reported = "", [(info["time"], np.r_[seen["q"], seen["v"]], seen["phase"])]
     while not ending:
         seen, _, _, _, info = env.step(action)
-        told.append((info["time"], np.r_[seen["q"], seen["v"]], seen["phase"]))
+        reported.append((info["time"], np.r_[seen["q"], seen["v"]], seen["phase"]))
         ending = info.get("ending", "")
-    times, states, phases = (np.array(each) for each in zip(*told, strict=True))
+    times, states, phases = (np.array(each) for each in zip(*reported, strict=True))
     return times, states, phases, ending
 
 
@@ -96,7 +96,7 @@ def test_phases_that_end_by_the_clock_are_the_simulation_bit_for_bit(period: flo
 
 @pytest.mark.parametrize("called", [False, True])
 def test_a_condition_ends_a_phase_within_a_period_which_stays_as_long_as_it_is(called: bool) -> None:
-    """What is left of the cut step comes on top of the samples of a simulation, which agree to the method's error."""
+    """The rest of the divided step adds a sample to those of a simulation, which agree to the method's error."""
     setup = handed_over(at_an_angle, called=called)
     env = export(setup, residual=True, period=0.01, dictionary=True)
     assert ("phase 'program'" in env.why_called) == called
@@ -127,7 +127,7 @@ def test_a_mass_falls_onto_a_line_and_stays_there(called: bool) -> None:
         assert np.abs(states[~flight][:, [1, 3]]).max() <= 1e-7
 
 
-def test_a_held_law_is_asked_at_the_start_of_its_phase_and_of_each_period() -> None:
+def test_a_held_law_is_called_at_the_start_of_its_phase_and_of_each_period() -> None:
     """A law that says the time: held from the switch on up to the end of the period, then from tick to tick."""
     robot = point_mass()
     clock = OpenLoop(robot, ca.vertcat(robot.t, 0.0))
@@ -223,7 +223,7 @@ def test_a_phase_that_is_over_at_once_gives_way_at_the_start() -> None:
         never.reset(seed=0)
 
 
-def test_a_phase_that_cannot_go_on_is_told_by_name() -> None:
+def test_a_phase_that_cannot_continue_is_named() -> None:
     setup = handed_over(lambda _: 0.1)
     robot = setup.robot
     twice = holonomic(ca.vertcat(robot.q[0], 2.0 * robot.q[0]), name="twice")
@@ -272,7 +272,7 @@ def test_what_does_not_fit_phases_is_refused_by_name() -> None:
 
 
 def ended(env: Environment) -> tuple[float, bool, dict[str, object], dict[str, np.ndarray]]:
-    """What was paid from reset to end without action, whether it terminated, what was known and what was seen last."""
+    """Reward from reset to end without action, termination, info and last observation."""
     env.reset(seed=0)
     paid, action = 0.0, np.zeros(env.action_space.shape or ())
     while True:
@@ -296,7 +296,7 @@ def torques(*untils: float | ca.SX | None, robot: Robot | None = None, called: b
 @pytest.mark.parametrize("called", [False, True])
 @pytest.mark.parametrize("hold", [False, True])
 def test_a_switch_costs_no_more_than_the_time_that_passes(called: bool, hold: bool) -> None:
-    """Whether it is on the grid of steps or off it, alone in its step or not."""
+    """On the grid of steps or off it, alone in its step or not."""
     robot = point_mass()
     after = robot.t
     for untils in ((0.03, None), (0.0234, 0.05, None), (after - 0.021, after - 0.023, 0.026, None)):
@@ -317,7 +317,7 @@ def test_several_phases_in_one_period_end_where_they_end_in_a_simulation(called:
         ((t - 0.021, t - 0.023, 0.026, t - 0.0285, None), 5),
         ((0.011, 0.0234, t - 0.04, 0.05, None), 5),
         ((1e-4 - (t - 0.03) ** 2, None), 2),
-        # The second time has passed when the first condition comes to hold.
+        # The second time has passed when the first condition becomes true.
         ((t - 0.05, 0.03, None), 2),
     ]
     for untils, count in cases:
@@ -350,13 +350,13 @@ def test_a_phase_has_the_nominal_values_of_its_own_plant() -> None:
     assert np.array_equal(ended(env)[3]["q"], last(setup))
     light = replace(setup, phases=(phases[0], Phase(None)))
     assert np.abs(last(setup) - last(light)).max() > 0.01
-    # What is told holds in all phases, as what a setup tells does.
+    # Arguments apply in all phases, as those of a setup do.
     env.reset(options={"parameters": {"plant.m2": 1.8}})
     seen = [env.step(np.zeros(2))[0]["q"] for _ in range(15)]
     assert np.array_equal(seen[-1], last(light))
 
 
-def test_nothing_begins_when_the_duration_is_over() -> None:
+def test_nothing_starts_when_the_duration_is_over() -> None:
     setup = torques(0.1, None)
     _, terminated, info, seen = ended(export(setup, residual=True, dictionary=True, period=0.05))
     motion = setup.run()
@@ -368,7 +368,7 @@ def test_nothing_begins_when_the_duration_is_over() -> None:
 
 
 @pytest.mark.parametrize("period", [0.002, 0.1])
-def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float) -> None:
+def test_a_phase_that_becomes_singular_is_reported_as_in_a_simulation(period: float) -> None:
     setup = swing(0.6)
     robot = setup.robot
     away = ca.vertcat(0.2 + 1.5 * robot.t, 0.6 + 0.5 * robot.t)
@@ -376,12 +376,12 @@ def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float)
     reach = ProgramController(Program(robot, rows), realization="actuated")
     phases = Phase(program_control(robot), until=0.1, name="swing"), Phase(reach, name="reach")
     setup = replace(setup, controller=None, phases=phases, randomization={})
-    with pytest.raises(PhasedSimulationError) as told:
+    with pytest.raises(PhasedSimulationError) as raised:
         setup.run()
     _, terminated, info, _ = ended(export(setup, residual=True, period=period))
     assert terminated
     assert "phase 'reach': Row 'reach[1]'" in str(info["ending"])
-    assert str(info["ending"]).partition("Row")[2] == str(told.value).partition("Row")[2]
+    assert str(info["ending"]).partition("Row")[2] == str(raised.value).partition("Row")[2]
 
 
 @pytest.mark.parametrize("phased", [False, True])
@@ -399,18 +399,18 @@ def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_t
     law.advance(0.0, [0.1, 0.2], [0.3, 0.4])
     own = law.memory
     one.reset(seed=0)
-    told: list[np.ndarray] = []
+    recorded: list[np.ndarray] = []
     for k in range(10):
         if k in (3, 7):
             other.reset(seed=1)
-        told.append(one.step(np.zeros(2))[0])
+        recorded.append(one.step(np.zeros(2))[0])
         if k >= 3:
             other.step(np.ones(2))
-    assert np.array_equal(told, expected)
+    assert np.array_equal(recorded, expected)
     assert law.memory is own is not None
 
 
-def test_lanes_of_which_some_begin_with_the_second_phase_are_as_single_environments() -> None:
+def test_lanes_that_start_in_the_second_phase_equal_single_environments() -> None:
     robot = point_mass()
     phases = Phase(OpenLoop(robot, [1.0, 0.0]), until=robot.q[0] - 1.5), Phase(OpenLoop(robot, [-9.0, 0.0]))
     setup = Setup(
@@ -427,9 +427,9 @@ def test_lanes_of_which_some_begin_with_the_second_phase_are_as_single_environme
 
 
 def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
-    def refused(setup: Setup, kind: type[Exception], said: str) -> None:
+    def refused(setup: Setup, kind: type[Exception], message: str) -> None:
         for make in (lambda: export(setup, residual=True), setup.run):
-            with pytest.raises(kind, match=said):
+            with pytest.raises(kind, match=message):
                 make()
 
     never = torques(None, None)

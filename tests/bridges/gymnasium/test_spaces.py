@@ -1,4 +1,4 @@
-"""What an environment says of itself: spaces with names and units, Gymnasium's own checks, pictures, refusals."""
+"""Properties of an environment: spaces with names and units, Gymnasium's own checks, pictures, refusals."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_dictionary_holds_the_same_numbers(setup: Setup) -> None:
     assert named.observation_space.contains(b)
 
 
-def test_bounds_come_from_the_drives_or_are_told(setup: Setup) -> None:
+def test_bounds_come_from_the_drives_or_must_be_given(setup: Setup) -> None:
     arm = next(s for s in SCENARIOS if s.name == "acrobot")()
     assert isinstance(space := export(arm).action_space, spaces.Box)
     assert (space.low.tolist(), space.high.tolist()) == ([-5.0], [5.0])
@@ -170,12 +170,12 @@ CALLS: list[tuple[dict[str, Any], type[EruginError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "kind", "said"), CALLS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("reported", "kind", "message"), CALLS, ids=lambda each: str(each)[:40])
 def test_what_does_not_fit_is_refused_by_name(
-    setup: Setup, told: dict[str, Any], kind: type[EruginError], said: str
+    setup: Setup, reported: dict[str, Any], kind: type[EruginError], message: str
 ) -> None:
-    with pytest.raises(kind, match=said):
-        export(setup, **told)
+    with pytest.raises(kind, match=message):
+        export(setup, **reported)
 
 
 def test_what_has_no_controller_has_no_residual(setup: Setup) -> None:
@@ -206,7 +206,7 @@ def test_steps_and_resets_that_mean_nothing_are_refused(setup: Setup) -> None:
         env.step(np.zeros(2))
 
 
-def test_a_start_from_which_nothing_goes_says_its_seed(setup: Setup) -> None:
+def test_a_start_from_which_no_run_is_possible_is_reported_with_its_seed(setup: Setup) -> None:
     env = export(setup, residual=True, randomization={})
     with pytest.raises(EruginError):
         env.reset(seed=6, options={"parameters": {"q0.q1": float("inf")}})

@@ -1,4 +1,4 @@
-"""Lanes side by side do what single environments do, bit for bit, and begin anew as Gymnasium has it."""
+"""Lanes side by side equal single environments bit for bit, and are reset as Gymnasium specifies."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def setup() -> Setup:
     return replace(short, stop=short.robot.q[0] - 0.36, clearance=short.robot.q[1] - 1.06)
 
 
-def in_turn(setup: Setup, autoreset: AutoresetMode, **told: Any) -> SyncVectorEnv:  # noqa: ANN401 - as export takes them
+def in_turn(setup: Setup, autoreset: AutoresetMode, **reported: Any) -> SyncVectorEnv:  # noqa: ANN401 - as export takes them
     def make() -> gymnasium.Env[Any, Any]:
-        return export(setup, **told)
+        return export(setup, **reported)
 
     makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]] = [make] * LANES
     return SyncVectorEnv(makers, autoreset_mode=autoreset)
@@ -66,7 +66,7 @@ def require_same(ours: Any, theirs: Any, where: str) -> None:  # noqa: ANN401 - 
 
 @pytest.mark.parametrize("autoreset", ["NextStep", "SameStep"])
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {"period": 0.01, "bounds": 60.0},
         {"period": 0.01, "bounds": 60.0, "residual": True, "dictionary": True},
@@ -74,9 +74,11 @@ def require_same(ours: Any, theirs: Any, where: str) -> None:  # noqa: ANN401 - 
     ],
     ids=["actions", "residual", "held"],
 )
-def test_lanes_are_single_environments_bit_for_bit(setup: Setup, told: dict[str, Any], autoreset: Autoreset) -> None:
-    many = export_vector(setup, LANES, autoreset=autoreset, **told)
-    one = in_turn(setup, AutoresetMode(autoreset), **told)
+def test_lanes_are_single_environments_bit_for_bit(
+    setup: Setup, reported: dict[str, Any], autoreset: Autoreset
+) -> None:
+    many = export_vector(setup, LANES, autoreset=autoreset, **reported)
+    one = in_turn(setup, AutoresetMode(autoreset), **reported)
     assert many.observation_space == one.observation_space
     assert many.action_space == one.action_space
     assert many.metadata["autoreset_mode"] is one.metadata["autoreset_mode"]
@@ -89,7 +91,7 @@ def test_lanes_are_single_environments_bit_for_bit(setup: Setup, told: dict[str,
         require_same(dict(zip("ortui", mine, strict=True)), dict(zip("ortui", his, strict=True)), f"step {step}")
         ended += int((mine[2] | mine[3]).sum())
         info = mine[4].get("final_info", mine[4])
-        reasons |= {said for said in info.get("ending", []) if said is not None}
+        reasons |= {message for message in info.get("ending", []) if message is not None}
     assert ended > LANES
     assert len(reasons) >= 2
     many.close()
@@ -112,8 +114,8 @@ def test_the_two_link_scenario_is_the_same_side_by_side_under_its_law() -> None:
 
 
 def test_threads_change_nothing(setup: Setup) -> None:
-    told: dict[str, Any] = {"residual": True, "period": 0.01, "bounds": 9.0}
-    one, two = export_vector(setup, 64, **told), export_vector(setup, 64, threads=2, **told)
+    options: dict[str, Any] = {"residual": True, "period": 0.01, "bounds": 9.0}
+    one, two = export_vector(setup, 64, **options), export_vector(setup, 64, threads=2, **options)
     assert np.array_equal(one.reset(seed=1)[0], two.reset(seed=1)[0])
     actions = np.random.default_rng(0).uniform(-9.0, 9.0, (64, 2))
     for _ in range(12):
@@ -124,8 +126,8 @@ def test_threads_change_nothing(setup: Setup) -> None:
 
 def test_a_lane_that_fails_leaves_the_others_as_they_are(setup: Setup) -> None:
     endless = replace(setup, stop=None, clearance=None)
-    told: dict[str, Any] = {"randomization": {}, "reward": Reward(collision=2.0)}
-    many, alone = export_vector(endless, 10, **told), export_vector(endless, 10, **told)
+    options: dict[str, Any] = {"randomization": {}, "reward": Reward(collision=2.0)}
+    many, alone = export_vector(endless, 10, **options), export_vector(endless, 10, **options)
     before, _ = many.reset(seed=0)
     alone.reset(seed=0)
     actions = np.zeros((10, 2))
@@ -166,9 +168,9 @@ def test_without_autoreset_lanes_are_reset_by_a_mask(setup: Setup) -> None:
 
 
 def test_parameters_may_be_set_apart_after_they_were_taken_for_equal(setup: Setup) -> None:
-    """The compiled loop reads equal parameters of plant and law once; options that part them compile it anew."""
-    told: dict[str, Any] = {"residual": True, "randomization": {}, "bounds": 1.0}
-    many, one = export_vector(setup, 3, **told), export(setup, **told)
+    """The loop reads equal parameters of plant and law once; options that separate them compile another loop."""
+    options: dict[str, Any] = {"residual": True, "randomization": {}, "bounds": 1.0}
+    many, one = export_vector(setup, 3, **options), export(setup, **options)
     for parameters in ({}, {"plant.m1": 4.0}, {"m1": 3.0}):
         options = {"parameters": parameters}
         start = one.reset(seed=0, options=options)[0]
@@ -177,24 +179,24 @@ def test_parameters_may_be_set_apart_after_they_were_taken_for_equal(setup: Setu
             assert np.array_equal(many.step(np.ones((3, 2)))[0][1], one.step(np.ones(2))[0])
 
 
-def test_a_reward_function_is_told_of_all_lanes_at_once(setup: Setup) -> None:
+def test_a_reward_function_is_called_with_all_lanes_at_once(setup: Setup) -> None:
     calls: list[int] = []
 
-    def paid(told: Transition) -> Array:
-        calls.append(len(told.action))
-        return np.asarray(told.after["time"][:, 0] * told.duration, dtype=np.float64)
+    def paid(reported: Transition) -> Array:
+        calls.append(len(reported.action))
+        return np.asarray(reported.after["time"][:, 0] * reported.duration, dtype=np.float64)
 
     many = export_vector(setup, 6, reward=paid, bounds=1.0, randomization={})
     many.reset(seed=0)
     assert many.step(np.zeros((6, 2)))[1].tolist() == [many.task.h**2] * 6
     assert calls == [6]
-    bad = export_vector(setup, 6, reward=lambda told: np.zeros(1), bounds=1.0)
+    bad = export_vector(setup, 6, reward=lambda reported: np.zeros(1), bounds=1.0)
     bad.reset(seed=0)
     with pytest.raises(BridgeError, match=r"finite numbers of shape \(6,\)"):
         bad.step(np.zeros((6, 2)))
 
 
-def test_what_cannot_run_side_by_side_says_so_and_what_does(setup: Setup) -> None:
+def test_what_cannot_run_side_by_side_is_refused_with_an_alternative(setup: Setup) -> None:
     with pytest.raises(BridgeError, match=r"DOP853 has no compiled loop.*SyncVectorEnv"):
         export_vector(andrews_squeezer, 4)
     with pytest.raises(BridgeError, match="Called has no symbolic law"):
@@ -221,19 +223,19 @@ def test_what_is_given_out_is_no_ones_else(setup: Setup) -> None:
     kept = seen.copy()
     after = many.step(np.zeros((4, 2)))[0]
     assert np.array_equal(seen, kept)
-    told = after.copy()
+    reported = after.copy()
     after[:] = 7.0
     again = export_vector(setup, 4, bounds=1.0)
     again.reset(seed=0)
-    assert np.array_equal(again.step(np.zeros((4, 2)))[0], told)
+    assert np.array_equal(again.step(np.zeros((4, 2)))[0], reported)
     assert np.array_equal(many.step(np.zeros((4, 2)))[0], again.step(np.zeros((4, 2)))[0])
 
 
 def test_without_a_compiler_single_environments_run_all_the_same(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: dict[str, Any] = {"residual": True, "period": 0.01, "bounds": 9.0}
-    compiled = export(setup, **told)
+    options: dict[str, Any] = {"residual": True, "period": 0.01, "bounds": 9.0}
+    compiled = export(setup, **options)
     use_no_compiler(monkeypatch)
-    plain = export(setup, **told)
+    plain = export(setup, **options)
     assert compiled.why_called == ""
     assert plain.why_called
     seen = [env.reset(seed=3)[0] for env in (compiled, plain)]
@@ -243,7 +245,7 @@ def test_without_a_compiler_single_environments_run_all_the_same(setup: Setup, m
         assert np.abs(ours[0] - theirs[0]).max() <= 1e-12
         assert abs(ours[1] - theirs[1]) <= 1e-12
     with pytest.raises(BridgeError, match="side by side"):
-        export_vector(setup, 4, **told)
+        export_vector(setup, 4, **options)
 
 
 def test_gymnasiums_own_wrappers_count_returns_and_lengths(setup: Setup) -> None:

@@ -85,10 +85,10 @@ def test_a_law_and_its_derivatives_are_ours(name: str) -> None:
     reverse = jax.jit(jax.jacrev(law, argnums=(1, 2, 3)))
     known = jacobians(controller)
     for q, v in list(zip(qs, vs, strict=True))[:3]:
-        for one, other, told in zip(forward(0.3, q, v, p), reverse(0.3, q, v, p), known(0.3, q, v, p), strict=True):
-            scale = max(1.0, np.abs(told).max(initial=0.0))
-            np.testing.assert_allclose(one, told, rtol=0, atol=1e-9 * scale)
-            np.testing.assert_allclose(other, told, rtol=0, atol=1e-9 * scale)
+        for one, other, reported in zip(forward(0.3, q, v, p), reverse(0.3, q, v, p), known(0.3, q, v, p), strict=True):
+            scale = max(1.0, np.abs(reported).max(initial=0.0))
+            np.testing.assert_allclose(one, reported, rtol=0, atol=1e-9 * scale)
+            np.testing.assert_allclose(other, reported, rtol=0, atol=1e-9 * scale)
         along, h = rng.normal(size=q.shape), 1e-4
         at = [np.asarray(law(0.3, q + i * h * along, v)) for i in (-2, -1, 1, 2)]
         slope = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
@@ -111,8 +111,8 @@ def test_every_operation_is_translated_with_its_derivative() -> None:
     known = ca.Function("known", [x, y], [ca.densify(part) for part in parts]).call([*given])
     np.testing.assert_allclose(function(*given), np.array(known[0]).ravel(), rtol=1e-14, atol=1e-15)
     for mode in (jax.jacfwd, jax.jacrev):
-        for found, told in zip(mode(function, argnums=(0, 1))(*given), known[1:], strict=True):
-            np.testing.assert_allclose(found, np.array(told), rtol=1e-12, atol=1e-12)
+        for found, reported in zip(mode(function, argnums=(0, 1))(*given), known[1:], strict=True):
+            np.testing.assert_allclose(found, np.array(reported), rtol=1e-12, atol=1e-12)
 
 
 def _is_unary(code: int) -> bool:
@@ -135,9 +135,9 @@ def test_accelerations_are_ours_and_may_be_differentiated_twice() -> None:
     robot = two_link_arm()
     function = export(robot)
     hessian, _ = ca.hessian(robot.acceleration[0], robot.q)
-    told = robot.evaluate(ca.densify(hessian), q=[0.2, 0.7], v=[1.0, -2.0], u=[0.5, 0.1])
+    reported = robot.evaluate(ca.densify(hessian), q=[0.2, 0.7], v=[1.0, -2.0], u=[0.5, 0.1])
     found = jax.hessian(lambda at: function(0.0, at, jnp.array([1.0, -2.0]), jnp.array([0.5, 0.1]))[0])
-    np.testing.assert_allclose(found(jnp.array([0.2, 0.7])), told, rtol=1e-10, atol=1e-10 * np.abs(told).max())
+    np.testing.assert_allclose(found(jnp.array([0.2, 0.7])), reported, rtol=1e-10, atol=1e-10 * np.abs(reported).max())
 
 
 def test_parameters_go_by_name_or_as_a_vector() -> None:
@@ -171,7 +171,7 @@ def test_single_precision_is_refused() -> None:
         law(0.0, [0.1, 0.2], [0.0, 0.0])
 
 
-def test_bad_input_is_told() -> None:
+def test_bad_input_is_refused() -> None:
     robot = two_link_arm()
     law = export(OpenLoop(robot, [1.0, 2.0]))
     np.testing.assert_array_equal(law(0.0, [0.0, 0.0], [0.0, 0.0]), [1.0, 2.0])
@@ -185,16 +185,16 @@ def test_bad_input_is_told() -> None:
         (ParameterError, "unknown parameter 'm9'", (0.0, np.zeros(2), np.zeros(2), {"m9": 1.0})),
     ]
     assert len(robot.p.elements()) == 9
-    for error, said, arguments in cases:
-        with pytest.raises(error, match=said):
+    for error, message, arguments in cases:
+        with pytest.raises(error, match=message):
             law(*arguments)
-    with pytest.raises(BridgeError, match="SampleAndHold has no symbolic law"):
+    with pytest.raises(BridgeError, match="SampleAndHold cannot be exported to JAX: it has a memory"):
         export(SampleAndHold(OpenLoop(robot, [1.0, 2.0]), 0.01))
     with pytest.raises(BridgeError, match="only a Controller or a Robot can be exported to JAX, got str"):
         export("law")  # type: ignore[arg-type]
 
 
-def test_without_jax_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jax_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[jax\]'"):
         export(two_link_arm())
@@ -291,7 +291,7 @@ CASES: dict[str, tuple[Callable[[ca.SX], ca.SX], dict[float, float]]] = {
 def test_derivatives_are_those_of_the_branch_that_is_taken() -> None:
     import jax
 
-    rows = [(build, at, told) for build, expected in CASES.values() for at, told in expected.items()]
+    rows = [(build, at, reported) for build, expected in CASES.values() for at, reported in expected.items()]
     x, points = ca.SX.sym("x", len(rows)), np.array([at for _, at, _ in rows])
     values = ca.vertcat(*(build(x[i]) for i, (build, _, _) in enumerate(rows)))
     function = JaxFunction({"x": x}, NO_PARAMETERS, values)
@@ -300,7 +300,7 @@ def test_derivatives_are_those_of_the_branch_that_is_taken() -> None:
         np.testing.assert_allclose(function(points), expected, rtol=1e-14)
         for mode in (jax.jacrev, jax.jacfwd):
             slopes = np.array(mode(function)(points))
-            np.testing.assert_allclose(slopes, np.diag([told for *_, told in rows]), rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(slopes, np.diag([reported for *_, reported in rows]), rtol=1e-12, atol=1e-12)
 
 
 def test_a_derivative_that_is_infinite_stays_so() -> None:

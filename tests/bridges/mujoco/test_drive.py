@@ -188,7 +188,7 @@ def test_a_law_within_limits_remembers_its_samples_in_mujoco_as_here() -> None:
     assert motion.notes == ours.notes
 
 
-def test_what_motors_clip_is_told_once() -> None:
+def test_clipping_by_motors_is_reported_once() -> None:
     text = ARM.replace('gear="2.5"', 'gear="2.5" ctrllimited="true" ctrlrange="-1 1"')
     law = swinging(arm())
     acting = drive(law, model_of(text))
@@ -205,7 +205,7 @@ def limited_arm() -> Robot:
     return load(text)
 
 
-def test_simulate_leaves_limits_alone_unless_asked() -> None:
+def test_simulate_applies_limits_on_request_only() -> None:
     robot = limited_arm()
     law = swinging(robot)
     free = simulate(robot, law, Q0, V0, 0.1, step=1e-3)

@@ -1,4 +1,4 @@
-"""What stops a law or a motion in MuJoCo reaches the user, with the time, the state and the samples so far."""
+"""An error of a law or a motion in MuJoCo reaches the user, with the time, the state and the samples so far."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_a_law_raises_is_the_cause_of_an_error_with_the_samples_so_far(go: 
 
 
 @pytest.mark.parametrize("go", [by_callback, by_step])
-def test_samples_begin_anew_where_the_timestep_changes(go: Way) -> None:
+def test_sampling_restarts_where_the_timestep_changes(go: Way) -> None:
     acting = drive(Cut(arm()), model_of(ARM))
     data = started(acting)
     go(acting, data, 50)
@@ -97,7 +97,7 @@ def test_a_step_that_fails_leaves_the_memory_as_it_was() -> None:
     assert remembered(acting) == 5
 
 
-def test_another_motion_begins_without_memory() -> None:
+def test_another_motion_starts_without_memory() -> None:
     law = Counting(arm())
     acting = drive(law, model_of(ARM))
     data = started(acting)
@@ -160,7 +160,7 @@ def test_a_motion_that_mujoco_sets_back_is_no_motion(go: Way, tmp_path: Path, mo
     data = started(acting)
     go(acting, data, 20)
     data.qvel[1] = 2e10
-    # MuJoCo itself goes on from the state in which the model is set up, at time zero.
+    # MuJoCo itself continues from the state in which the model is set up, at time zero.
     with pytest.raises(SimulationError, match=r"a velocity is not finite or beyond 1e10 \(joint 'q2'\).*diverged"):
         go(acting, data, 20)
     if go is not by_callback:
@@ -168,7 +168,7 @@ def test_a_motion_that_mujoco_sets_back_is_no_motion(go: Way, tmp_path: Path, mo
         assert not list(tmp_path.iterdir())
 
 
-def test_a_start_that_mujoco_sets_back_is_seen_in_the_first_step(
+def test_a_start_that_mujoco_resets_is_detected_in_the_first_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -177,7 +177,7 @@ def test_a_start_that_mujoco_sets_back_is_seen_in_the_first_step(
         by_callback(acting, started(acting, Q0, (2e10, 0.0)), 1)
 
 
-def test_numbers_that_are_none_end_a_motion_at_once() -> None:
+def test_nan_ends_a_motion_at_once() -> None:
     acting = drive(swinging(arm()), model_of(ARM))
     data = started(acting)
     data.qvel[0] = np.nan
@@ -204,7 +204,7 @@ def test_a_drive_is_for_one_model() -> None:
         acting.step(mujoco.MjData(larger))
 
 
-def test_a_law_of_a_wrong_shape_is_told() -> None:
+def test_an_output_of_a_wrong_shape_is_reported() -> None:
     class Three(Cut):
         def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
             return Tick(np.zeros(3))
@@ -226,7 +226,7 @@ def test_simulate_refuses_bad_numbers() -> None:
         simulate(robot, None, Q0, V0, 1.0, step=0.1, integrator="RK5")  # type: ignore[arg-type]
 
 
-def test_without_mujoco_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mujoco_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, model = arm(), model_of(ARM)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     for use in (
@@ -238,7 +238,7 @@ def test_without_mujoco_the_command_that_installs_it_is_told(monkeypatch: pytest
             use()
 
 
-def test_a_diverging_simulation_says_when_and_where() -> None:
+def test_a_diverging_simulation_reports_time_and_place() -> None:
     robot = arm()
     with pytest.raises(SimulationError, match=r"in the step after t = .* s: .*diverged.*last state") as info:
         simulate(robot, swinging(robot), Q0, (50.0, 50.0), 60.0, step=0.3, integrator="Euler")

@@ -79,7 +79,7 @@ def changed(**fields: float) -> mujoco.MjModel:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         (model_of(ARM.replace('mass="1.8"', 'mass="1.81"')), r"'q2' \(body 'fore'\) have mass 1\.8"),
         (model_of(ARM.replace("0.05 0.05 0.05", "0.05 0.05 0.06")), r"'q2' .* moment of inertia 0\.05 .* 0\.06 "),
@@ -99,15 +99,15 @@ def changed(**fields: float) -> mujoco.MjModel:
          r"equality constraints that the robot lacks: 0 \(connect\)"),
     ],
 )  # fmt: skip
-def test_a_difference_is_told(model: mujoco.MjModel, said: str) -> None:
+def test_a_difference_is_reported(model: mujoco.MjModel, message: str) -> None:
     found = match(arm(), model)
     assert not found.same
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         found.check()
 
 
 @needs(LIFTED)
-def test_gravity_that_drives_make_up_for_is_told() -> None:
+def test_gravity_that_drives_compensate_is_reported() -> None:
     lifted = ARM.replace("axis", 'actuatorgravcomp="true" axis').replace('"fore"', '"fore" gravcomp="1"')
     with pytest.raises(BridgeError, match=r"the gravity of fore \(gravcomp\)"):
         match(arm(), model_of(lifted)).check()
@@ -151,7 +151,7 @@ def test_a_slide_is_no_hinge() -> None:
 
 
 @pytest.mark.parametrize("jacobian", ["dense", "sparse"])
-def test_loops_that_hold_something_else_are_told(jacobian: str) -> None:
+def test_loops_that_connect_other_points_are_reported(jacobian: str) -> None:
     robot = four_bars()
     q = assemble(robot, [0.8, 0.5, 1.6]).q
     text = export(robot, q0=q).replace("<option ", f'<option jacobian="{jacobian}" ')
@@ -197,13 +197,13 @@ def test_contacts_take_no_part_and_no_memory() -> None:
 
 def test_the_least_inertia_that_mujoco_demands_is_no_difference() -> None:
     own = planar_manipulator([Link.point_mass(0.6, 2.0), Link.point_mass(0.5, 1.0)])
-    said = str(match(own, model_of(export(own).replace('mass="1"', 'mass="1.5"'))))
-    assert "the bodies on joint 'q2' (body 'q2') have mass 1 kg in the robot and 1.5 kg in the model" in said
-    assert "moment of inertia" not in said
+    message = str(match(own, model_of(export(own).replace('mass="1"', 'mass="1.5"'))))
+    assert "the bodies on joint 'q2' (body 'q2') have mass 1 kg in the robot and 1.5 kg in the model" in message
+    assert "moment of inertia" not in message
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("</actuator>", '<position name="s" joint="q1" kp="9"/></actuator>', "'s' is a position or velocity servo"),
         ("</actuator>", '<velocity name="s" joint="q1" kv="9"/></actuator>', "'s' is a position or velocity servo"),
@@ -223,9 +223,9 @@ def test_the_least_inertia_that_mujoco_demands_is_no_difference() -> None:
         ('integrator="RK4"/>', 'integrator="RK4"><flag actuation="disable"/></option>', "actuation disabled"),
     ],
 )
-def test_drives_that_are_no_motors_are_refused(old: str, new: str, said: str) -> None:
+def test_drives_that_are_no_motors_are_refused(old: str, new: str, message: str) -> None:
     assert old in ARM
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         drive(swinging(arm()), model_of(ARM.replace(old, new)))
 
 
@@ -274,8 +274,10 @@ def test_mujoco_reads_the_same_robot_from_the_file(name: str) -> None:
     robot, model = read_by_both(name)
     if name == "panda.urdf" and not has("3.14"):
         # Its reader of URDF leaves mimic joints free until 3.13, and turns principal axes by some 1e-7.
-        said = r"M\[panda" if has("3.13") else r"natural constraints that the model lacks: panda_finger_joint2\.mimic"
-        with pytest.raises(BridgeError, match=said):
+        message = (
+            r"M\[panda" if has("3.13") else r"natural constraints that the model lacks: panda_finger_joint2\.mimic"
+        )
+        with pytest.raises(BridgeError, match=message):
             match(robot, model).check()
         assert match(robot, model).mass < 1e-7
         return

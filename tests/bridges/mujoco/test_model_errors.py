@@ -1,4 +1,4 @@
-"""What cannot be carried over to or from MJCF: refused or told by name."""
+"""Models that cannot be converted to or from MJCF are refused or reported by name."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_feature_without_a_counterpart_is_named() -> None:
     assert str(caught.value).endswith("or replace actuators that are not motors by <motor>")
 
 
-def test_what_is_ignored_is_told() -> None:
+def test_what_is_ignored_is_reported() -> None:
     names = [sentence.partition(":")[0] for sentence in NAMED[:-1]]
     names.append("actuator lift")
     with pytest.warns(BridgeWarning, match="many: left out of the model: contacts: .*equality glue: a tendon"):
@@ -141,8 +141,8 @@ def test_armature_across_branches_is_refused() -> None:
     source = """<mujoco><worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body>
     <body pos="9 0 0"><joint name="b" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body></worldbody><tendon>
     <fixed name="t" armature="1"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed></tendon></mujoco>"""
-    said = re.escape(TENDON_ARMATURE.missing) or "tendon t: a fixed tendon with armature across branches"
-    with pytest.raises(BridgeError, match=said):
+    message = re.escape(TENDON_ARMATURE.missing) or "tendon t: a fixed tendon with armature across branches"
+    with pytest.raises(BridgeError, match=message):
         load(source, ignore=["contacts"])
 
 
@@ -181,21 +181,21 @@ def test_bad_arguments_are_refused() -> None:
 
 
 @needs(TENDON_ARMATURE)
-def test_points_that_are_fixed_in_no_body_are_told() -> None:
-    with warnings.catch_warnings(record=True) as told:
+def test_points_that_are_not_fixed_to_a_body_are_reported() -> None:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         export(exoskeleton([HEAVY, LIGHT], inertia_law="stretched"))
     sentence = "cannot represent: the points center1, center2, which are not fixed"
-    assert any(sentence in str(warning.message) for warning in told)
+    assert any(sentence in str(warning.message) for warning in reported)
 
 
-def test_bounds_that_are_one_number_or_zero_are_told() -> None:
+def test_bounds_that_are_one_number_or_zero_are_reported() -> None:
     with pytest.warns(BridgeWarning, match="the bounds of 'joint1', which are equal, 0; .*bound of input 'u_joint1'"):
         text = export(robot("floating base"))
     assert not mujoco.MjModel.from_xml_string(text).jnt_limited.any()
 
 
-def test_bounds_of_absolute_angles_are_told() -> None:
+def test_bounds_of_absolute_angles_are_reported() -> None:
     own = robot("two links, absolute")
     lower, upper = np.array([-1.0, -2.0]), np.array([1.0, 2.0])
     bounded = dataclasses.replace(own, limits=dataclasses.replace(own.limits, lower=lower, upper=upper))
@@ -210,7 +210,7 @@ def test_a_file_is_not_left_half_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_without_mujoco_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mujoco_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingPackageError, match=re.escape("pip install 'erugin[mujoco]'")):
         load("<mujoco/>")
@@ -234,6 +234,6 @@ def test_a_bound_on_one_side_stays_on_one_side() -> None:
     assert back.limits.upper.tolist() == [np.inf, np.inf]
 
 
-def test_speed_limits_are_kept_though_mujoco_has_none() -> None:
+def test_speed_limits_are_preserved_although_mujoco_has_none() -> None:
     own = robot("Panda")
     assert np.array_equal(load(export(own)).limits.speed, own.limits.speed)

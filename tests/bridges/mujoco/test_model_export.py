@@ -127,7 +127,7 @@ def test_bounds_are_those_of_joints_and_inputs() -> None:
 
 
 @needs(TENDON_ARMATURE)
-def test_the_model_is_set_up_where_it_is_asked_to_be() -> None:
+def test_the_model_is_set_up_in_the_given_state() -> None:
     own = exoskeleton([HEAVY, LIGHT])
     q0 = np.array([0.3, 1.2, 0.9, 0.6])
     model = Model.of(own, export(own, q0=q0, timestep=0.004, integrator="implicit"))

@@ -354,22 +354,22 @@ def test_mocap_bodies_weigh_nothing_in_the_robot(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("equality", "said"),
+    ("equality", "message"),
     [
         ('<weld name="w" body1="a" body2="target"/>', "equality w: a weld to the mocap body 'target'"),
         ('<connect name="w" body1="flag" body2="a" anchor="0 0 0"/>', "equality w: a connect to the mocap body 'flag'"),
         ('<weld name="w" site1="end" site2="tip"/>', "equality w: a weld to the mocap body 'flag'"),
     ],
 )
-def test_what_hangs_on_a_mocap_body_is_refused_by_name(equality: str, said: str) -> None:
+def test_what_hangs_on_a_mocap_body_is_refused_by_name(equality: str, message: str) -> None:
     text = arm(last=TARGET, equality=equality)
     if "site1" in equality and SITE_EQUALITIES.missing:
-        said = re.escape(SITE_EQUALITIES.missing)
-    with pytest.raises(BridgeError, match=said):
+        message = re.escape(SITE_EQUALITIES.missing)
+    with pytest.raises(BridgeError, match=message):
         load(text)
     if "site1" in equality and SITE_EQUALITIES.missing:
         return
-    with pytest.warns(BridgeWarning, match=said):
+    with pytest.warns(BridgeWarning, match=message):
         assert not load(text, ignore=["equality w"]).natural
 
 
@@ -420,10 +420,10 @@ def test_actuators_of_disabled_groups_are_no_inputs() -> None:
         assert load(off).input_names == ("m",)
 
 
-def test_what_mujoco_warns_of_is_told_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_mujoco_are_passed_on_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = r"the text: MuJoCo warns: compiler attribute 'settotalmass' is deprecated"
-    with pytest.warns(BridgeWarning, match=said) if has("3.16") else nullcontext():
+    message = r"the text: MuJoCo warns: compiler attribute 'settotalmass' is deprecated"
+    with pytest.warns(BridgeWarning, match=message) if has("3.16") else nullcontext():
         own = load(arm(compiler='settotalmass="3"'))
     total = sum(value for name, value in own.nominal.items() if name.endswith(".mass"))
     assert np.isclose(total, 3.0, rtol=1e-12)

@@ -90,7 +90,7 @@ def test_methods_of_order_one_go_to_ours_at_order_one(integrator: Method) -> Non
 
 
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])
-def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actuated", "ideal"]) -> None:
+def test_a_floating_robot_converges_to_ours_at_order_four(realization: Literal["actuated", "ideal"]) -> None:
     robot = floating_robot()
     rows = [holonomic(robot.q[7] - ca.sin(3 * robot.t), perturbation=Baumgarte(8.0), name="elbow")]
     if realization == "ideal":
@@ -98,14 +98,14 @@ def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actua
         rows.append(nonholonomic(robot.v[:6] - wanted, perturbation=FirstOrder(5.0), name="base"))
     law = ProgramController(Program(robot, rows), realization=realization)
     start = ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3], [0.1, 0.2, -0.1, 1.0, 2.0, -1.5, 0.7])
-    told = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
-    with pytest.warns(BridgeWarning, match=re.escape(told)) if FLOATING_RK4.missing else nullcontext():
+    reported = f"tree: {FLOATING_RK4.missing}; the motion has an error of second order"
+    with pytest.warns(BridgeWarning, match=re.escape(reported)) if FLOATING_RK4.missing else nullcontext():
         _, orders = errors(robot, law, start, 0.5, [32, 64, 128])
     assert min(orders) >= (1.9 if FLOATING_RK4.missing else 3.9)
 
 
 @pytest.mark.slow
-def test_the_panda_goes_to_ours_at_order_four() -> None:
+def test_the_panda_converges_to_ours_at_order_four() -> None:
     robot = franka_panda()
     swing = 0.2 * ca.sin(2 * robot.t) * ca.DM([1.0, 0.5, -1.0, 0.7, 1.0, -0.6, 1.0])
     program = Program(robot, holonomic(robot.q - ca.DM(ELBOWED) - swing, perturbation=Baumgarte(8.0), name="joints"))
@@ -137,7 +137,7 @@ def pushed_five_bar() -> Looped:
 
 
 def loop_gap(robot: Robot, motion: Trajectory) -> float:
-    """How far loops are open along a motion [m]."""
+    """Opening of the loops along a motion [m]."""
     residual = ca.vertcat(*(constraint.residual(robot.coordinates) for constraint in robot.natural))
     return float(np.abs(motion.evaluate(residual)).max())
 
@@ -166,7 +166,7 @@ def test_a_loop_of_the_default_impedance_opens_by_a_millimetre_or_so() -> None:
     assert (2e-4 if DIAGEXACT.missing else 7e-4) < loop_gap(robot, motion) < 1e-3
 
 
-def test_a_spatial_loop_with_dependent_rows_goes_to_ours() -> None:
+def test_a_spatial_loop_with_dependent_rows_converges_to_ours() -> None:
     robot = bricard_mechanism()
     q = v = np.zeros(5)
     reference = simulate_here(robot, None, q, v, 0.5, step=2e-3, integrator=Reduced())
@@ -277,7 +277,7 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('site="middle" gear="1', 'site="top" gear="1', "the moment arm of 'ahead' depends on the position"),
         ('site="middle" gear="1', 'joint="sea" gear="1', "the moment arm of 'ahead' depends on the position"),
@@ -294,9 +294,9 @@ def test_a_law_acts_through_motors_on_sites_of_a_body_that_floats(
         ),
     ],
 )
-def test_motors_without_a_constant_share_are_refused(old: str, new: str, said: str) -> None:
+def test_motors_without_a_constant_share_are_refused(old: str, new: str, message: str) -> None:
     assert old in SHIP
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         drive(afloat(), model_of(SHIP.replace(old, new)))
 
 

@@ -54,12 +54,12 @@ def with_ball(kind: str) -> tuple[ControlCallback, mujoco.MjData]:
 
 
 def ball_at(t: float) -> NDArray[np.float64]:
-    """Where the disc of the scenario is."""
+    """Position of the disc of the scenario."""
     return CENTER + VELOCITY * t
 
 
 @pytest.mark.parametrize("way", ["step", "callback"])
-def test_the_arm_goes_round_a_mocap_body_as_round_the_disc(way: str) -> None:
+def test_the_arm_avoids_a_mocap_body_as_it_avoids_the_disc(way: str) -> None:
     acting, data = with_ball("mocap")
     with callback(acting):
         for _ in range(COUNT):
@@ -72,7 +72,7 @@ def test_the_arm_goes_round_a_mocap_body_as_round_the_disc(way: str) -> None:
     assert np.abs(state(acting, data)[:2] - ours.q[-1]).max() < 1e-10
 
 
-def test_the_arm_goes_round_a_free_body_as_round_the_disc() -> None:
+def test_the_arm_avoids_a_free_body_as_it_avoids_the_disc() -> None:
     acting, data = with_ball("free")
     setup, ours = arm_and_disc()
     motion = acting.run(data, COUNT * STEP)
@@ -87,7 +87,7 @@ def test_the_arm_goes_round_a_free_body_as_round_the_disc() -> None:
     assert not motion.notes
 
 
-def test_a_ball_that_is_pushed_is_seen_and_told() -> None:
+def test_a_ball_that_is_pushed_is_detected_and_reported() -> None:
     acting, data = with_ball("free")
     data.xfrc_applied[acting.model.body("ball").id, :2] = -0.02, 0.0
     motion = acting.run(data, 1.0)
@@ -128,7 +128,7 @@ def test_other_axes_and_turned_bodies() -> None:
     assert np.allclose([seen["crate.x"], seen["crate.y"], seen["crate.angle"]], [0.8, 0.3, 0.4], atol=1e-12)
 
 
-def test_a_radius_that_differs_is_told() -> None:
+def test_a_radius_that_differs_is_reported() -> None:
     setup, _ = arm_and_disc()
     fat = BALLS["mocap"].replace('size="0.11"', 'size="0.2"')
     model = model_of(export(setup.robot).replace("</worldbody>", f"{fat}</worldbody>"))
@@ -138,17 +138,17 @@ def test_a_radius_that_differs_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obstacles", "said"),
+    ("obstacles", "message"),
     [
         ({"disc": "globe"}, r"no body 'globe' for 'disc'; bodies: world, q1, q2, ball"),
         ({"disk": "ball"}, r"no obstacle 'disk' .*those that have a position: disc"),
     ],
 )
-def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], said: str) -> None:
+def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obstacle], message: str) -> None:
     setup, _ = arm_and_disc()
     model = model_of(export(setup.robot).replace("</worldbody>", f"{BALLS['mocap']}</worldbody>"))
     assert setup.controller is not None
-    with pytest.raises(BridgeError, match=said):
+    with pytest.raises(BridgeError, match=message):
         drive(setup.controller, model, p=setup.controller_p, obstacles=obstacles)
 
 

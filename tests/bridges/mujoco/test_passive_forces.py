@@ -61,7 +61,7 @@ def require_tendons(own: Robot, rotors: bool) -> None:
     require_same_motion(loaded, export(loaded))
 
 
-def test_dry_friction_is_carried_over_and_told() -> None:
+def test_dry_friction_is_carried_over_and_reported() -> None:
     own = arm()
     rubbing = with_forces(own, 0.2 * ca.sign(own.v))
     with pytest.warns(BridgeWarning, match="exact sticking by dry friction at rest, which is soft in MuJoCo"):

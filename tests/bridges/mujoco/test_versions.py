@@ -1,4 +1,4 @@
-"""MuJoCo 3.0 knows all that is used of it, and what it cannot do is refused, or told, by name and version."""
+"""MuJoCo 3.0 has all that is used of it, and what it cannot do is refused or reported by name and version."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def last(node: ast.expr) -> str:
 
 
 def younger(tree: ast.AST) -> Iterator[str]:
-    """Names of MuJoCo that 3.0.0 has not, and attributes of its parts that are asked for by a string."""
+    """Names of MuJoCo that 3.0.0 has not, and attributes of its parts that are accessed by a string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and last(node.value) in OWNERS:
             owner, name = OWNERS[last(node.value)]
@@ -81,7 +81,7 @@ def test_names_that_not_all_versions_have_are_in_one_file() -> None:
 )
 def test_a_name_that_3_0_lacks_is_found(line: str, name: str) -> None:
     owner = mujoco if name.startswith("mujoco") else mujoco.MjModel
-    # An older MuJoCo does not know of it either, but for what is asked for by a string.
+    # An older MuJoCo does not have it either, except what is accessed by a string.
     is_known = "(" in name or hasattr(owner, name.partition(".")[2])
     assert list(younger(ast.parse(line))) == ([name] if is_known else [])
 
@@ -104,7 +104,7 @@ def words(node: ET.Element, path: tuple[str, ...] = ()) -> Iterator[tuple[str, s
 @pytest.mark.parametrize("name", [*LOOPS, "Panda", "floating base"])
 def test_what_is_written_for_3_0_is_the_same_robot_in_its_words(name: str) -> None:
     own = robot(name)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         text = export(own)
     strange = [f"{part} {word}" for part, word in words(ET.fromstring(text)) if word not in KNOWN[f"<{part}>"]]
@@ -116,7 +116,7 @@ def test_what_is_written_for_3_0_is_the_same_robot_in_its_words(name: str) -> No
     assert len(load(text).natural) == len(
         [line for line in text.splitlines() if "relpose" in line or "polycoef" in line]
     )
-    assert any(CENTRIPETAL_CONNECT.missing in str(warning.message) for warning in told) == (name in LOOPS)
+    assert any(CENTRIPETAL_CONNECT.missing in str(warning.message) for warning in reported) == (name in LOOPS)
 
 
 @pytest.mark.usefixtures("oldest")
@@ -143,15 +143,15 @@ def test_rotors_across_joints_are_refused_for_3_0_and_can_be_left_out() -> None:
 
 
 @pytest.mark.usefixtures("oldest")
-def test_an_error_of_second_order_is_told() -> None:
-    said = r"MuJoCo 3\.0\.0 has no fourth-order RK4 for floating bodies \(requires 4\.0 or later\)"
+def test_an_error_of_second_order_is_reported() -> None:
+    message = r"MuJoCo 3\.0\.0 has no fourth-order RK4 for floating bodies \(requires 4\.0 or later\)"
     q0 = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3])
-    with pytest.warns(BridgeWarning, match=said):
+    with pytest.warns(BridgeWarning, match=message):
         simulate(floating_robot(), None, q0, np.zeros(7), 0.01, step=0.005)
     simulate(floating_robot(), None, q0, np.zeros(7), 0.01, step=0.005, integrator="Euler")
 
 
-def test_the_version_that_can_read_a_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_that_can_read_a_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     # No version knows this one.
     monkeypatch.setitem(MJCF_FEATURES, "colour", TENDON_ARMATURE)
     strange = ARM.replace('name="second"', 'colour="red" name="second"')
@@ -208,7 +208,7 @@ def test_versions_are_compared_by_their_numbers() -> None:
         ("3.14.0", "sparse", "Newton", True, False),
     ],
 )
-def test_the_wrong_newton_solver_of_4_0_0_is_told_where_it_would_be_used(
+def test_the_wrong_newton_solver_of_4_0_0_triggers_a_warning_where_it_would_be_used(
     version: str, jacobian: str, solver: str, held: bool, wrong: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     law = swinging(arm())
@@ -218,10 +218,10 @@ def test_the_wrong_newton_solver_of_4_0_0_is_told_where_it_would_be_used(
     if held:
         model.dof_frictionloss[0] = 1e-12
     monkeypatch.setattr(mujoco, "__version__", version)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         drive(law, model, tolerance=None)
-    assert any("mjJAC_DENSE, or upgrade MuJoCo" in str(each.message) for each in told) == wrong
+    assert any("mjJAC_DENSE, or upgrade MuJoCo" in str(each.message) for each in reported) == wrong
 
 
 def test_a_simulation_does_not_use_the_wrong_newton_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
         torque(np.array([np.nan, 0.0]), np.zeros(2))
 
 
-def test_without_pinocchio_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pinocchio_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, law = tracking_controller()
     model = bridge.export(robot)
     monkeypatch.setitem(sys.modules, "pinocchio", None)
@@ -228,7 +228,7 @@ def test_a_joint_that_follows_has_to_be_where_it_is_there() -> None:
     assert q[5] == pytest.approx(2.5 * 0.3 + 0.75)
 
 
-def test_a_law_without_memory_may_be_asked_at_any_time_and_one_with_it_but_for_rounding() -> None:
+def test_a_law_without_memory_may_be_called_at_any_time_and_one_with_memory_up_to_rounding() -> None:
     """A user's RK4 asks at k h + h and then at (k + 1) h, which is the same time, be it before or after by rounding."""
     robot, law = tracking_controller()
     model, step = bridge.export(robot), 0.1

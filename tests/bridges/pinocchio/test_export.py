@@ -81,7 +81,7 @@ def test_forces_in_independent_rows_are_the_reactions() -> None:
 
 
 def test_joints_tied_in_a_row_all_follow_the_first() -> None:
-    """q3 = −2 q2 + 0.3 and q2 = 0.5 q1 + 0.1, told the other way round: one joint is left that moves freely."""
+    """q3 = −2 q2 + 0.3 and q2 = 0.5 q1 + 0.1, written the other way around: one joint still moves freely."""
     chain = planar_manipulator([BAR] * 4)
     q = chain.q
     gears = [(q[2] + 2 * q[1], ca.SX(0.3)), (2 * q[1], q[0] + 0.2)]
@@ -138,7 +138,7 @@ def test_limits_go_along_where_a_joint_is_the_same() -> None:
     assert (exported("seven links, absolute angles").model.upperPositionLimit > 1e300).all()
 
 
-def test_what_the_model_has_no_place_for_is_told_and_given() -> None:
+def test_what_the_model_cannot_represent_is_reported_and_returned() -> None:
     robot = exoskeleton([TELESCOPE] * 2)
     with pytest.warns(BridgeWarning, match=r"cannot represent .* springs, dampers.* at l1, l2\. Add \.passive"):
         model = bridge.export(robot)
@@ -188,8 +188,8 @@ def test_planar_and_floating_joints_in_a_tree(axis: str, tmp_path_factory: pytes
     )
 
 
-def test_a_closed_place_tells_which_way_an_axis_points() -> None:
-    """Bricard's mechanism turned over: its last rod's own axis points the other way, too, where that is asked for."""
+def test_a_closed_position_determines_the_direction_of_an_axis() -> None:
+    """Bricard's mechanism turned over: with that option the axis of its last rod points the other way, too."""
     robot = robot_of("Bricard")
     found = Assembler(robot).assemble(np.full(5, 0.2)).q
     model = bridge.export(robot, q=found)

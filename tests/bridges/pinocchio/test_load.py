@@ -193,7 +193,7 @@ def test_anchors_are_constraints_too() -> None:
     assert robot.natural_rows == ("loop 1[0]", "loop 1[1]", "loop 1[2]")
 
 
-def test_armature_damping_and_friction_are_taken_or_told() -> None:
+def test_armature_damping_and_friction_are_converted_or_reported() -> None:
     model = MODELS["manipulator"]()
     model.armature = np.full(6, 0.3)
     model.damping = np.array([0.0, 0.5, 0, 0, 0, 0])

@@ -165,7 +165,7 @@ def test_a_body_in_a_users_world_is_driven_step_by_step() -> None:
     assert driven.t == pytest.approx(0.2, abs=1e-12)
 
 
-def test_parameters_that_the_world_tells_are_the_laws_from_then_on() -> None:
+def test_parameters_measured_in_the_world_become_the_laws() -> None:
     robot = chain()
     with world() as client:
         driven = bridge.drive(Shaken(robot), bridge.spawn(robot, client=client), client=client, p={"f": 2.0})

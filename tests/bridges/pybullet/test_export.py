@@ -120,7 +120,7 @@ def test_a_file_that_is_loaded_as_it_stands_is_the_same_but_for_rounding(client:
     assert found.mass > 1e-12
 
 
-def test_inertias_that_pybullet_makes_up_are_told_by_body(client: int) -> None:
+def test_inertias_that_pybullet_makes_up_are_reported_by_body(client: int) -> None:
     robot = load_quietly(example_file("panda.urdf"))
     with quiet():
         number = pybullet.loadURDF(str(example_file("panda.urdf")), useFixedBase=1, physicsClientId=client)
@@ -232,7 +232,7 @@ def test_robots_that_pybullet_cannot_have_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path, client: int) -> None:
+def test_dry_friction_is_reported_and_is_a_difference(tmp_path: Path, client: int) -> None:
     file = tmp_path / "rubbing.urdf"
     file.write_text(
         '<robot name="rubbing"><link name="root"/><link name="bar"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>'
@@ -248,7 +248,7 @@ def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path, client: int
     assert "h[pivot]" in found.difference()
 
 
-def test_without_pybullet_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pybullet_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pybullet", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[pybullet\]'"):
         bridge.spawn(chain())
@@ -266,7 +266,7 @@ def _three(client: int) -> int:
     return bridge.spawn(chain(3), client=client)
 
 
-def test_what_differs_of_a_robot_in_a_world_is_told_by_joint(client: int) -> None:
+def test_differences_of_a_robot_in_a_world_are_reported_by_joint(client: int) -> None:
     robot = floating()
     number = bridge.spawn(robot, client=client, p={"m": 4.0})
     found = bridge.match(robot, number, client=client)

@@ -114,8 +114,8 @@ def test_a_memory_takes_discrete_time(build: Callable[[], Built]) -> None:
         system.output(0.0, np.array([7.0]), START)
 
 
-def test_a_singular_place_is_told_and_ends_a_run() -> None:
-    """python-control's solvers would go on forever with a NaN; joined systems are asked at zero first."""
+def test_a_singular_position_is_reported_and_ends_a_run() -> None:
+    """python-control's solvers would never end with a NaN; joined systems are evaluated at zero first."""
     robot, law = reaching()
     t, start = np.linspace(0.0, 0.2, 5), np.array([0.3, 0.8, 0.0, 0.0])
     loop = export_loop(robot, law)
@@ -324,19 +324,19 @@ def test_a_fault_of_a_law_ends_in_an_error_with_the_motion_so_far() -> None:
             raise ValueError("a fault of its own")
         return np.zeros(2)
 
-    with pytest.raises(SimulationError, match=r"after t = 0\.1 s: ValueError: a fault of its own") as said:
+    with pytest.raises(SimulationError, match=r"after t = 0\.1 s: ValueError: a fault of its own") as raised:
         bridge.simulate(robot, Called(robot, law), Q0, V0, 0.3, step=0.02)
-    assert len(said.value.trajectory) == 6
-    assert isinstance(said.value.__cause__, ValueError)
+    assert len(raised.value.trajectory) == 6
+    assert isinstance(raised.value.__cause__, ValueError)
 
 
-def test_a_motion_that_goes_ever_faster_ends_in_an_error_too() -> None:
+def test_a_motion_that_accelerates_without_bound_raises_too() -> None:
     """The solver would follow it in ever shorter steps and never end."""
     robot = two_link_arm()
     law = Called(robot, lambda t, q, v: 1e6 * (1.0 + q**2) if t > 0.1 else np.zeros(2))
-    with pytest.raises(SimulationError, match="needs more than 200 steps from one sample to the next") as said:
+    with pytest.raises(SimulationError, match="needs more than 200 steps from one sample to the next") as raised:
         bridge.simulate(robot, law, Q0, V0, 5.0, step=0.02, most_steps=200)
-    assert len(said.value.trajectory) >= 6
+    assert len(raised.value.trajectory) >= 6
     with pytest.raises(ModelError, match=r"method must be one of SciPy's RK23, RK45, .* got 'RK9'"):
         bridge.simulate(robot, law, Q0, V0, 0.1, step=0.02, method="RK9")
     with pytest.raises(ModelError, match="most_steps must be a whole number"):

@@ -48,7 +48,7 @@ DEGREES = 180.0 / np.pi
 
 
 @pytest.mark.parametrize(
-    ("scales", "worth", "params", "said"),
+    ("scales", "worth", "params", "message"),
     [
         ([DEGREES] * 4, 1.0, {}, "the model's accelerations are 57.3 × the robot's in rad: angles in degrees?"),
         ([1.0] * 4, 1e-3, {}, "the effect of M1, M2 is 0.001 × the robot's: masses in g, or M1, M2 in 0.001 N m?"),
@@ -57,14 +57,16 @@ DEGREES = 180.0 / np.pi
     ],
 )
 def test_a_plant_of_python_control_in_another_unit_is_refused(
-    scales: list[float], worth: float, params: dict[str, float], said: str
+    scales: list[float], worth: float, params: dict[str, float], message: str
 ) -> None:
     python_control.drive(tracking(chain()), plant(chain(), [1.0] * 4))
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Erugin's units are kg, m, s, rad"):
+    with pytest.raises(
+        BridgeError, match=rf"not the same robot: .*{re.escape(message)} Erugin's units are kg, m, s, rad"
+    ):
         python_control.drive(tracking(chain()), plant(chain(), scales, worth, **params))
 
 
-def test_a_state_space_in_mm_and_degrees_is_told() -> None:
+def test_a_state_space_in_mm_and_degrees_is_recognized() -> None:
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [np.array([[-3.0, 1.0], [1.0, -2.0]]), -0.1 * np.eye(2)]])
     B, S = np.array([[0.0], [0.0], [1.0], [0.0]]), np.diag([1e3, DEGREES] * 2)
     signals = {"states": ["x", "turn", "v_x", "v_turn"], "inputs": ["F"]}
@@ -75,7 +77,7 @@ def test_a_state_space_in_mm_and_degrees_is_told() -> None:
     assert python_control.match(own, control.ss(A, B, np.eye(4), 0, **signals)).same
 
 
-def test_a_mass_matrix_in_other_units_than_its_system_is_told() -> None:
+def test_a_mass_matrix_in_other_units_than_its_system_is_reported() -> None:
     M, K, S = np.diag([2.0, 0.1]), np.array([[300.0, 1.0], [1.0, 2.0]]), np.diag([1e3, DEGREES])
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-S @ np.linalg.solve(M, K) @ np.linalg.inv(S), np.zeros((2, 2))]])
     system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, states=["x", "turn", "v_x", "v_turn"], name="odd")
@@ -108,7 +110,7 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mass", "length", "gravity", "said"),
+    ("mass", "length", "gravity", "message"),
     [
         (1.0, 1e3, 1e3, "is 1e-06 × the robot's: lengths in mm, or M1, M2 in 1e-06 N m?"),
         (1.0, 1e2, 1e2, "is 0.0001 × the robot's: lengths in cm, or M1, M2 in 0.0001 N m?"),
@@ -117,12 +119,12 @@ def test_what_is_no_plant_of_the_robot_is_refused() -> None:
         (1e3, 1e2, 1.0, "lengths in cm, gravity in m/s², masses in g, or M1, M2 in 0.001 N m?"),
     ],
 )
-def test_lengths_of_a_plant_that_turns_are_told_by_its_moments(
-    mass: float, length: float, gravity: float, said: str
+def test_the_length_unit_of_a_plant_that_turns_is_inferred_from_its_moments(
+    mass: float, length: float, gravity: float, message: str
 ) -> None:
     own = {"l": length, "c": length, "g": gravity, "m": mass, "I": mass * length**2}
     params = {name: value * own[name[0]] for name, value in chain().nominal.items()}
-    assert said in python_control.match(chain(), plant(chain(), [1.0] * 4, **params)).units
+    assert message in python_control.match(chain(), plant(chain(), [1.0] * 4, **params)).units
 
 
 def test_parameters_and_rates_that_do_not_fit_are_refused() -> None:
@@ -267,7 +269,7 @@ def test_its_numerical_linearization_is_ours() -> None:
     assert ours.output_labels == ["tip_0", "tip_1"]
 
 
-def test_a_state_space_answers_what_is_asked_of_one() -> None:
+def test_a_state_space_has_the_methods_of_one() -> None:
     """A regulated cart-pole: its poles, and the step of a disturbing force, which ends where the gain says."""
     robot = cart_pole()
     regulator = Lqr(robot, [0.0, 0.0], weights=BrysonWeights({"angle": 0.1}, {"force": 4.0}))
@@ -355,6 +357,6 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
         plant.dynamics(0.0, np.zeros(4), np.array([np.nan, 0.0]))
 
 
-def test_names_that_become_the_same_signal_are_told() -> None:
+def test_names_that_become_the_same_signal_are_reported() -> None:
     with pytest.raises(ModelError, match=r"different names, but in python-control 'tip\[0\]', 'tip\.0' become"):
         signal_names(["tip[0]", "tip.0", "other"])

@@ -176,7 +176,7 @@ def test_a_robot_that_stands_has_no_floating_root() -> None:
         export(flying, floating="root")
 
 
-def test_gravity_is_told_in_a_comment() -> None:
+def test_gravity_is_written_in_a_comment() -> None:
     own = planar_manipulator(LINKS[:2], gravity=1.62)
     assert "<!-- gravity 0 -1.62 0 m/s2 in the axes of 'world' -->" in export(own)
     assert "<!-- gravity 0 0 -1.62 m/s2 in the axes of 'world' -->" in export(own, upright=True)

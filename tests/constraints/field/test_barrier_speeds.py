@@ -197,13 +197,13 @@ def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.floa
     return arm, ProgramController(program, realization="actuated"), q0, v0
 
 
-def test_a_run_among_barriers_that_are_too_fast_says_so() -> None:
-    """Nothing was asked before the run; what comes of it is said by notes, status and ending."""
+def test_a_run_among_barriers_that_are_too_fast_reports_it() -> None:
+    """Nothing was checked before the run; notes, status and ending report its outcome."""
     swept = arm_among(moving(box((0.45, 0.0), (0.5, 0.06), name="blade"), angular_velocity=3.0))
     assert not swept.ok
-    said = [text for _, text in swept.notes]
-    assert any("'blade_motion' moves at 0.75 m/s" in text for text in said)
-    assert any("overrun by 'blade_motion'" in text for text in said)
+    message = [text for _, text in swept.notes]
+    assert any("'blade_motion' moves at 0.75 m/s" in text for text in message)
+    assert any("overrun by 'blade_motion'" in text for text in message)
     assert "overrun by 'blade_motion'" in swept.ending
     time = next(time for time, text in swept.notes if "overrun" in text)
     assert swept.status[np.searchsorted(swept.t, time)] == Status.BLOCKED
@@ -241,7 +241,7 @@ def test_every_lane_of_a_batch_is_looked_at() -> None:
     assert "'disc' moves at 0.6 m/s" in runs.notes[13][0][1]
 
 
-def test_a_lane_in_which_a_barrier_was_not_searched_says_so() -> None:
+def test_a_lane_in_which_a_barrier_was_not_searched_is_reported() -> None:
     """No bound is known of what grows, and boundaries are searched for the first sets of parameters only."""
     disc = time_varying(circle((0.75, 0.9), 0.05, name="disc"), rates={"radius": 0.02})
     rates = [0.02 + 1e-3 * i for i in range(12)]

@@ -80,7 +80,7 @@ def test_beyond_the_margin_nothing_is_held(n: int, k: int) -> None:
 
 
 def test_it_is_the_velocity_of_least_penalty() -> None:
-    """Against the least squares that it is said to solve, where nothing is bounded or leaves."""
+    """Against the least-squares problem that it is documented to solve, where nothing is bounded or leaves."""
     n, k = 3, 2
     kernel, rng, compared = shield(n, k), np.random.default_rng(0), 0
     while compared < 30:

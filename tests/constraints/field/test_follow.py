@@ -122,7 +122,7 @@ SPACE_DRIFT = np.array([-0.02, -0.02, -0.03])
 
 
 @pytest.mark.slow
-def test_the_tool_of_a_ur5_goes_round_a_ball() -> None:
+def test_the_tool_of_a_ur5_avoids_a_ball() -> None:
     """Three rows for the tool, three that hold the wrist, six torques."""
     robot = load_quietly(real_robots()["ur5_robot"])
     tool, c = robot.points["ee_link"], robot.coordinates
@@ -275,7 +275,7 @@ def test_the_nearer_the_point_to_the_axle_the_harder_it_is() -> None:
 
 @pytest.mark.parametrize("form", ["full", "reduced"])
 def test_a_point_on_the_axle_cannot_follow(form: Form) -> None:
-    """It moves along the heading only: one of the two rows is dependent, and that is said."""
+    """It moves along the heading only: one of the two rows is dependent, and that is reported."""
     own = program(form, 0.0)
     velocities = [0.5, 0.0, 0.0, 0.5 / 0.15, 0.5 / 0.15] if form == "full" else [0.5, 0.0]
     solution = ProgramController(own, realization="actuated").solve(0.0, np.zeros(5), velocities)

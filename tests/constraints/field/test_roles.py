@@ -1,4 +1,4 @@
-"""What a field can be asked for besides: regions, profiles of speed, surfaces, several curves, less acceleration."""
+"""Other features of a field: regions, profiles of speed, surfaces, several curves, less acceleration."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def test_bad_sides_and_starts_are_refused_with_numbers(make: functools.partial[o
         make()
 
 
-def test_a_rehearsal_says_what_came_of_it() -> None:
+def test_a_preview_reports_its_outcome() -> None:
     w = slalom()
     found = preview(w, (0.0, 0.0), 20.0, step=0.01)
     t, x, v = travel(w, step_kernel(w), np.zeros(2), 20.0, 0.01, w.parameters.values())

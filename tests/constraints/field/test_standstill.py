@@ -1,4 +1,4 @@
-"""A point that follows a field and gets along no more is told of: by the preview, by verify and by the run."""
+"""A point that follows a field and no longer makes progress is reported by the preview, by verify and by the run."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def test_a_point_in_a_wedge_stands_still_and_is_not_safe() -> None:
     assert halt.position == pytest.approx((2.75, 0.0), abs=0.06)
     assert 4.0 < halt.since < 10.0
     assert halt.nearest in SIDES
-    (said,) = found.problems
-    assert "stands still at (2.7" in said
-    assert "choose_sides()" in said
+    (message,) = found.problems
+    assert "stands still at (2.7" in message
+    assert "choose_sides()" in message
     assert "PROBLEM: the point stands still" in str(found)
     assert str(found).endswith("not safe")
     motion = move_along(w, (0.0, 0.0), 16.0, step=0.01)
     assert np.linalg.norm(motion.w[-1]) < 0.02 * SPEED
-    assert [said for _, said in motion.notes] == [said for _, said in motion.until(15.0).notes]
+    assert [message for _, message in motion.notes] == [message for _, message in motion.until(15.0).notes]
     assert "stands still" in motion.notes[0][1]
     freed = preview(w, (0.0, 0.0), 16.0, step=0.01, p=choose_sides(w, (0.0, 0.0), 16.0, step=0.01))
     assert freed.safe
@@ -92,7 +92,7 @@ def test_sides_that_get_along_come_before_sides_that_do_not() -> None:
 
 
 @pytest.mark.parametrize(("y", "side"), [(1.5, -1), (-1.5, 1)])
-def test_a_point_that_circles_is_told_of_too(y: float, side: int) -> None:
+def test_a_point_that_circles_is_reported_too(y: float, side: int) -> None:
     w = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=side)
     found = preview(w, (3.0, y - 0.45), 30.0, step=0.02)
     assert found.fastest > 0.9 * SPEED
@@ -129,9 +129,9 @@ def test_who_is_at_the_goal_or_not_wanted_to_move_does_not_stand_still() -> None
 def test_verify_sends_points_along() -> None:
     for w, start in ((wedge(SIDES), None), (wedge(SIDES), (0.0, 0.0)), (wedge(), (0.0, 0.0))):
         report = verify(w, start=start)
-        told = [text for text in report.problems if text.startswith("starting from") and "stands still" in text]
-        assert bool(told) == (w.parameters.nominal["field.side_b"] < 0.0)
-        assert report.ok != bool(told)
+        reported = [text for text in report.problems if text.startswith("starting from") and "stands still" in text]
+        assert bool(reported) == (w.parameters.nominal["field.side_b"] < 0.0)
+        assert report.ok != bool(reported)
 
 
 def arm_in(w: EruginField, *, held: bool = False) -> Trajectory:
@@ -154,9 +154,9 @@ def test_a_robot_that_stands_still_is_blocked(held: bool) -> None:
 
     motion = arm_in(field({"left": 1, "right": -1}), held=held)
     assert not motion.ok
-    (since, said) = motion.notes[-1]
-    assert said.startswith("'follow': the point stands still at (0.4")
-    assert motion.ending == f"the duration is over; {said}"
+    (since, message) = motion.notes[-1]
+    assert message.startswith("'follow': the point stands still at (0.4")
+    assert motion.ending == f"the duration is over; {message}"
     assert (motion.status[motion.t >= since] == Status.BLOCKED).all()
     assert (motion.status[motion.t < since] == Status.OK).all()
     assert abs(motion.v[-1]).max() < 0.05
@@ -228,36 +228,36 @@ def scene_of(seed: int) -> Scene:
 
 
 def judge(seed: int) -> str:
-    """What comes of a scene: refused, told, silent; asserts that what happened is what is said."""
+    """Outcome of a scene: refused, reported or passed; asserts that the reports are true."""
     scene = scene_of(seed)
     try:
         motion = move_along(scene.field, scene.start, 30.0, step=0.02)
     except ModelError:
         return "refused"
     found = preview(scene.field, scene.start, 30.0, step=0.02)
-    said = " ".join(text for _, text in motion.notes)
+    message = " ".join(text for _, text in motion.notes)
     assert found.safe == (motion.notes == ()), f"seed {seed}: {found}, {motion.notes}"
     if motion.f[:, 1:].min() < -1e-9:
-        assert "overrun" in said, f"seed {seed}"
-        return "told"
+        assert "overrun" in message, f"seed {seed}"
+        return "reported"
     way = scene.way(motion.x)
     late = way[motion.t >= 26.0]
     if way.max() >= scene.goal:
-        assert not said, f"seed {seed}: at the goal, but {said}"
+        assert not message, f"seed {seed}: at the goal, but {message}"
         return "passed"
     # Two metres were wanted in the last four seconds.
     if late[-1] - late[0] < 0.02:
-        assert "stands still" in said or "makes no progress" in said, f"seed {seed}: {way[-1]}, {motion.x[-1]}"
+        assert "stands still" in message or "makes no progress" in message, f"seed {seed}: {way[-1]}, {motion.x[-1]}"
         assert not found.safe
-        return "told"
+        return "reported"
     if late[-1] - late[0] > 1.0:
-        assert not said, f"seed {seed}: on its way, but {said}"
+        assert not message, f"seed {seed}: on its way, but {message}"
     return "passed"
 
 
 @pytest.mark.slow
-def test_in_random_scenes_nothing_is_entered_and_no_standstill_is_silent() -> None:
+def test_in_random_scenes_no_barrier_is_entered_and_every_standstill_is_reported() -> None:
     outcomes = [judge(seed) for seed in range(8000, 8030)]
     print({kind: outcomes.count(kind) for kind in set(outcomes)})
-    assert outcomes.count("told") >= 1
+    assert outcomes.count("reported") >= 1
     assert outcomes.count("passed") >= 20

@@ -205,7 +205,7 @@ def test_p_is_what_changes_the_product() -> None:
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("rates", [(1.5, -0.8), (-0.4, 2.0)])
-def test_rates_say_which_curve_attracts_and_which_repels(n: int, rates: tuple[float, float]) -> None:
+def test_the_sign_of_a_rate_distinguishes_attraction_from_repulsion(n: int, rates: tuple[float, float]) -> None:
     w = erugin_structure(drifting(n), skew=steady, rates={"first": rates[0], "second": rates[1]})
     x, t, p = ca.SX.sym("x", n), ca.SX.sym("t"), w.parameters.symbols
     f = w.functions(x, t)

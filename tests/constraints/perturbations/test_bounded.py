@@ -24,7 +24,7 @@ EQUATIONS = (BoundedAcceleration(), BoundedAcceleration(5.0, 3.0, 4.0), BoundedA
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_no_deviation_asks_for_more_than_the_limit(y: float, rate: float) -> None:
+def test_no_deviation_requires_more_than_the_limit(y: float, rate: float) -> None:
     values, rates = np.array([y]), np.array([rate])
     assert abs(right_side(BoundedAcceleration(5.0, 3.0, 4.0), values, rates)[0]) <= 5.0
     assert abs(right_side(BoundedAcceleration(5.0, 3.0, order=1), values, np.zeros(0))[0]) <= 5.0

@@ -73,7 +73,7 @@ def test_the_conditions_of_the_class_are_those_of_the_eigenvalues(a: float, b: f
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(50.0, 50.0), (3.0, 20.0), (80.0, 20.0)])
-def test_the_message_tells_the_longest_step(alpha: float, beta: float) -> None:
+def test_the_message_states_the_longest_step(alpha: float, beta: float) -> None:
     with pytest.raises(ModelError, match="unstable in the numerical solution") as caught:
         Deressa(1.0, alpha, beta)
     found = re.search(r"must be below ([0-9.e+-]+) s", str(caught.value))

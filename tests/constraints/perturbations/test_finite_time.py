@@ -75,7 +75,7 @@ def test_order_0_settles_within_the_bound(
     assert abs(path.y[0, -1]) <= 10 * equation.width
 
 
-def test_the_bound_scales_as_homogeneity_says() -> None:
+def test_the_bound_scales_by_homogeneity() -> None:
     """y → λ^(2−α) y, ẏ → λ ẏ multiplies all times by λ^(1−α)."""
     equation = FiniteTime(2.0, 3.0, 0.7)
     ratio = equation.settling_time(0.3 * 5.0**1.3, -0.2 * 5.0) / equation.settling_time(0.3, -0.2)
@@ -84,8 +84,8 @@ def test_the_bound_scales_as_homogeneity_says() -> None:
 
 
 @pytest.mark.parametrize(("k1", "k2", "power"), LAWS)
-def test_the_homogeneous_function_falls_as_fast_as_its_constant_says(k1: float, k2: float | None, power: float) -> None:
-    """V and dV/dt anew, at random states far off the grid of directions: dV/dt ≤ −c V^a, and c is not idle."""
+def test_the_homogeneous_function_falls_at_the_rate_of_its_constant(k1: float, k2: float | None, power: float) -> None:
+    """V and dV/dt, derived independently, at random states off the grid of directions: dV/dt ≤ −c V^a, c not idle."""
     second = 2.0 * np.sqrt(k1) if k2 is None else k2
     found = settling_constant(k1, second, power)
     rng = np.random.default_rng(5)
@@ -104,7 +104,7 @@ def test_the_homogeneous_function_falls_as_fast_as_its_constant_says(k1: float, 
 
 
 @pytest.mark.parametrize("equation", [FiniteTime(), FiniteTime(4.0, 1.0, 0.3, 1e-4), FiniteTime(order=1)], ids=repr)
-def test_v_falls_along_a_solution_by_what_the_class_says(equation: FiniteTime) -> None:
+def test_v_falls_along_a_solution_as_the_class_promises(equation: FiniteTime) -> None:
     proof = equation.certificate()
     V = proof.function
     assert V is not None

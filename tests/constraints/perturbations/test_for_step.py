@@ -133,7 +133,7 @@ def test_no_pair_is_faster_on_a_fine_grid(tail: list[float]) -> None:
     assert best <= np.abs(np.polyval(coefficients[::-1], re + 1j * im)).min() + 2e-6
 
 
-def test_baumgarte_is_gone_after_one_step_of_rk4() -> None:
+def test_the_deviation_vanishes_after_one_step_of_rk4() -> None:
     """R(h A) vanishes as a matrix, not only in its eigenvalues; with a share of the gains it does not."""
     equation = Baumgarte.for_step(0.01, RK4())
     assert equation.gains == {
@@ -254,7 +254,7 @@ def test_a_step_must_be_positive(kind: type[Perturbation], step: Any) -> None:  
 
 
 @pytest.mark.parametrize("kind", [Exact, Nonlinear])
-def test_equations_without_such_gains_say_so(kind: type[Perturbation]) -> None:
+def test_equations_without_such_gains_report_it(kind: type[Perturbation]) -> None:
     with pytest.raises(ModelError, match=f"{kind.__name__} has no gains that could be chosen"):
         kind.for_step(1e-3, RK4())
 
@@ -266,7 +266,7 @@ def test_an_l_stable_method_has_no_fastest_gains() -> None:
         fastest_rate(1e-3, IMPLICIT_EULER)
 
 
-def test_a_best_rate_that_still_stronger_gains_beat_is_none() -> None:
+def test_a_rate_that_stronger_gains_beat_is_not_called_the_best() -> None:
     """A dip near λh = −2, and a decay to zero beyond it: there the dip is not the fastest."""
     dip = Stability(lambda z: (1 + 4 * np.exp(-4 * (z.real + 4) ** 2)) / (1 - z))
     with pytest.raises(ModelError, match=r"ever faster as its gains grow, down to 0\.0769 per step"):

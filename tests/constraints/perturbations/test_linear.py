@@ -26,7 +26,7 @@ PLACE = np.array([0.3, 0.8])
 
 
 def companion(stiffness: Array, damping: Array) -> Array:
-    """The state matrix, written down anew."""
+    """The state matrix, written out independently."""
     return np.block([[np.zeros((2, 2)), np.eye(2)], [-stiffness, -damping]])
 
 

@@ -86,7 +86,7 @@ def test_the_certificate_of_a_stable_linearization() -> None:
     assert proof.decay_rate == pytest.approx(1.0)
 
 
-def test_a_radius_alone_asks_for_the_quadratic_function() -> None:
+def test_a_radius_alone_requires_the_quadratic_function() -> None:
     """Van der Pol backwards: xᵀPx falls near zero, and rises somewhere before the limit cycle."""
     small = Nonlinear(van_der_pol, radius=0.5).certificate().function
     assert small is not None

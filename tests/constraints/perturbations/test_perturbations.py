@@ -19,6 +19,7 @@ import erugin.constraints
 from erugin.constraints import Baumgarte, Deressa, Exact, FirstOrder, Linear, Nonlinear, Perturbation
 from erugin.symbolic import ModelError, Parameters, Range
 
+from ...support.contracts import require_rows
 from ...support.perturbations import ALONE, EXAMPLES, STATES, flow, right_side
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ def concrete_perturbations() -> set[type]:
 
 
 def test_every_perturbation_is_in_the_table() -> None:
-    assert concrete_perturbations() == {type(e) for e in EXAMPLES}
+    require_rows("EXAMPLES of tests/support/perturbations.py", concrete_perturbations(), {type(e) for e in EXAMPLES})
 
 
 LAST = 1e3
@@ -69,7 +70,7 @@ def linearization(equation: Perturbation) -> Array:
 
 
 def hurwitz(equation: Perturbation) -> bool:
-    """Whether the linearization alone proves stability: for all examples but one that has no linear part."""
+    """True if the linearization alone proves stability: for all examples but one that has no linear part."""
     return not (isinstance(equation, Nonlinear) and equation.order == 1)
 
 

@@ -88,7 +88,7 @@ def test_curvature_that_grows_with_the_arc_makes_a_clothoid() -> None:
     np.testing.assert_allclose(motion.q[-1], end, atol=1e-9)
 
 
-def test_a_bounded_tangential_acceleration_reaches_its_speed_as_said() -> None:
+def test_a_bounded_tangential_acceleration_reaches_its_speed_as_documented() -> None:
     """sinh(k (s − |ẋ|)/w) falls exactly as exp(−k t), and the acceleration never exceeds the bound."""
     robot, goal, w, k = point(), 2.0, 0.6, 4.0
     program = [bounded_tangential_acceleration(robot.q, goal, w, rate=k), path_curvature(robot.q, 0.3)]
@@ -154,7 +154,7 @@ def test_two_pendula_move_as_one() -> None:
     assert np.abs(motion.u).max() > 0.1
 
 
-def test_the_tip_of_an_arm_with_a_passive_joint_moves_as_told() -> None:
+def test_the_tip_of_an_arm_with_a_passive_joint_moves_as_prescribed() -> None:
     """One motor at the shoulder: one coordinate of the tip can be prescribed; the elbow swings as it must."""
     # The tip lies nearer to the elbow than the centre of percussion does, so that the shoulder moves it both ways.
     whole = planar_manipulator([Link(0.5, 2.0, 0.25, 0.05), Link(0.4, 1.0, 0.2, 0.1)], zero="down")
@@ -279,7 +279,8 @@ def test_every_ready_constraint_is_in_the_table() -> None:
         if inspect.signature(function).return_annotation == "Constraint"
     }
     used = "\n".join(inspect.getsource(make) for _, make in RELATIONS.values())
-    assert made - GENERAL == {name for name in made - GENERAL if f"{name}(" in used}
+    missing = sorted(name for name in made - GENERAL if f"{name}(" not in used)
+    assert not missing, f"RELATIONS of tests/support/relations.py lacks a row for {', '.join(missing)}"
     assert len(made) > 12
 
 
@@ -311,7 +312,7 @@ def test_orientation_in_the_plane(angle: float) -> None:
     np.testing.assert_allclose(found, [2 * np.sin(angle / 2)], atol=1e-12)
 
 
-def test_rolling_says_what_the_wheels_of_the_mobile_robot_say() -> None:
+def test_rolling_gives_the_rows_of_the_mobile_robots_wheels() -> None:
     """The right wheel as a body in space, against the robot's own natural constraints."""
     r, half = 0.05, 0.2
     robot = two_wheel_robot(

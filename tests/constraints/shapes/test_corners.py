@@ -1,4 +1,4 @@
-"""What happens where a boundary is not smooth, and in the middle of solids."""
+"""Fields where a boundary is not smooth, and in the middle of solids."""
 
 from __future__ import annotations
 
@@ -244,9 +244,9 @@ def test_torques_along_smooth_corners_do_not_jump() -> None:
     assert jumps["smooth", 5e-4] < 0.3 * jumps["smooth", 2e-3] < 0.3
 
 
-def test_every_shape_says_how_smooth_it_is() -> None:
+def test_every_shape_declares_its_smoothness() -> None:
     arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))
-    told = {
+    reported = {
         "sharp": SHARP.smoothness,
         "arc": arc.smoothness,
         "smooth": smooth.smoothness,
@@ -264,7 +264,7 @@ def test_every_shape_says_how_smooth_it_is() -> None:
         "3": superellipse((0, 0), (1, 2), 3.0).smoothness,
     }
     endless = math.inf
-    assert told == {
+    assert reported == {
         "sharp": 0,
         "arc": 1,
         "smooth": 2,

@@ -78,7 +78,7 @@ def test_motions_nest() -> None:
         assert abs(evaluate(shape, corner[None], t)[0][0]) < 1e-12
 
 
-def test_laws_with_parameters_of_their_own() -> None:
+def test_laws_with_separate_parameters() -> None:
     swing = Parameters.declare({"amplitude": 0.3, "pulse": 2.0}, "swing")
     shape = moving(
         circle((0, 0), 0.5),
@@ -115,7 +115,7 @@ def test_rounding_may_shrink_to_nothing() -> None:
     assert evaluate(shape, corner, 3.0)[0][0] == pytest.approx(0.0, abs=1e-15)
 
 
-def test_parts_of_a_union_change_on_their_own() -> None:
+def test_parts_of_a_union_change_independently() -> None:
     pair = union(circle((-1, 0), 0.4, name="left"), circle((1, 0), 0.4, name="right"))
     shape = time_varying(pair, rates={"left.radius": 0.1}, laws={"right.x": lambda x, t: x + ca.sin(t)})
     x = np.array([[-1.0, 0.5], [1.0 + math.sin(1.0), 0.4]])

@@ -152,7 +152,7 @@ def test_the_boundary_of_every_solid_is_an_integral_curve(solid: Solid) -> None:
 @pytest.mark.slow
 @SOLID
 def test_the_acceleration_along_the_field_is_finite(solid: Solid) -> None:
-    """What follows the field needs ∂w/∂x and ∂w/∂t, third derivatives of solids: on boundaries and everywhere else."""
+    """Following a field needs ∂w/∂x and ∂w/∂t, third derivatives of solids: on boundaries and everywhere else."""
     field, start = field_about(solid)
     x, t, p = ca.SX.sym("x", solid.n), ca.SX.sym("t"), field.parameters
     f = ca.Function("J", [x, t, p.symbols], [ca.jacobian(field.velocity(x, t), ca.vertcat(x, t))], {"cse": True})

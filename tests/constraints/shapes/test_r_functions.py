@@ -41,7 +41,7 @@ def function(kind: RFunction) -> ca.Function:
 
 
 def at(kind: RFunction, a: float, b: float) -> tuple[float, float, Array, Array]:
-    """What :func:`function` returns, as numbers."""
+    """Result of :func:`function`, as numbers."""
     conjunction, disjunction, down, up = (o.full()[:, 0] for o in function(kind).call([a, b]))
     return float(conjunction[0]), float(disjunction[0]), down, up
 
@@ -163,7 +163,7 @@ def test_norms_are_bounded_and_associative(power: int) -> None:
 @NORM
 @pytest.mark.parametrize("kind", [RPower, RNorm])
 def test_near_the_boundary_the_order_is_as_stated(kind: Callable[[int], RFunction], power: int) -> None:
-    """How far a ∧ 1 is from a for small a: like a^p for R_p, a^(p + 1) for norms, measured by halving a."""
+    """Difference of a ∧ 1 and a for small a: like a^p for R_p, a^(p + 1) for norms, measured by halving a."""
     size = 0.2
     misses = [abs(at(kind(power), a, 1.0)[0] - a) for a in (size, size / 2)]
     order = power if kind is RPower else power + 1

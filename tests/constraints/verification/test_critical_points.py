@@ -45,7 +45,7 @@ def test_two_rings_have_one_saddle_between_them_and_an_extremum_in_each() -> Non
     assert all(p.speed == 1.0 and p.of == "f" for p in points)
 
 
-def test_rings_that_meet_cross_where_geometry_says() -> None:
+def test_rings_that_meet_cross_where_geometry_predicts() -> None:
     points = found_in(ring((0.0, 0.0), 1.0), ring((1.2, 0.0), 1.0))
     crossings = [p for p in points if p.kind == "crossing"]
     assert {p.meeting for p in crossings} == {("path", "o0")}

@@ -1,4 +1,4 @@
-"""What is wrong with a field is named, with the row, the place and the amount; and bad questions are refused."""
+"""Faults of a field are named, with the row, the position and the amount; bad arguments are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_curve_that_is_left_is_named_with_the_speed_at_which_it_is_left() -> N
     assert f"{worst.value:.3g}" in text
 
 
-def test_a_motion_that_is_forgotten_is_seen() -> None:
+def test_a_missing_motion_is_detected() -> None:
     """A field made for a circle at rest, and a circle that drifts: it is left at its own speed."""
     moving = dataclasses.replace(orbit(3.0), path=PlainCurve("circle", 2, ring((0.0, 0.0), 1.0, (0.2, 0.0))))
     report = around(moving, times=[0.0], offsets=(0.5,))
@@ -66,7 +66,7 @@ def test_a_program_curve_that_repels_is_a_fault() -> None:
     assert "+0.01 m beside it: d ln|f|/dt is up to 2.04 1/s" in report.problems[0]
 
 
-def test_numbers_that_are_none_are_counted() -> None:
+def test_nan_values_are_counted() -> None:
     """The root of a negative number to the left of x = −2: a sixth of the region."""
     report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 2), 0 * t)), samples=600)
     assert report.not_finite == pytest.approx(600 / 6, rel=0.25)
@@ -74,7 +74,7 @@ def test_numbers_that_are_none_are_counted() -> None:
     assert "nan" not in text
 
 
-def test_a_velocity_that_is_none_on_the_curve_itself_is_no_integral_curve() -> None:
+def test_a_curve_on_which_the_velocity_is_nan_is_not_an_integral_curve() -> None:
     report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 0.5), 0 * t)))
     assert math.isinf(report["circle"].drift.value)
     assert "'circle' is not an integral curve" in report.problems[0]
@@ -128,7 +128,7 @@ def test_sound_curves_have_no_zero_gradient_on_them() -> None:
 
 
 def test_a_plateau_is_no_curve() -> None:
-    """Where a function is 1 all around, a search ends at once, on nothing."""
+    """For a function that is 1 everywhere, a search ends at once without a result."""
     circle, whole = ring((0.0, 0.0), 1.0), orbit(1.0)
     cut = dataclasses.replace(whole, path=PlainCurve("circle", 2, lambda x, t: ca.fmin(circle(x, t), 1.0)))
     report = around(cut, offsets=(0.01,))

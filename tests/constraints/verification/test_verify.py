@@ -138,7 +138,7 @@ def test_places_that_another_obstacle_covers_are_counted_apart() -> None:
         assert report[name].covered > 10
 
 
-def test_what_a_covered_boundary_does_is_told_and_no_fault() -> None:
+def test_a_covered_boundary_is_reported_and_is_not_a_fault() -> None:
     """A flow round the unit disc cuts through a small ring within it; who is outside never sees it."""
     hidden = PlainCurve("hidden", 2, ring((0.4, 0.0), 0.3))
     field = PlainField(
@@ -254,7 +254,7 @@ def test_a_field_knows_where_to_look(path: Curve, low: list[float], high: list[f
     assert report["disc"].drift.value < 1e-9
 
 
-def test_a_curve_that_tells_nothing_needs_a_region() -> None:
+def test_a_curve_without_landmarks_or_extent_requires_a_region() -> None:
     field = EruginField(implicit(lambda x, t: x[1] - ca.sin(x[0]), 2, length=1.0, name="wave"), speed=0.5)
     with pytest.raises(ModelError, match=r"'wave' has neither landmarks nor an extent.*low= and high="):
         verify(field)

@@ -87,10 +87,12 @@ def test_a_stretched_arm() -> None:
     assert "full column rank of [M; Θ]" not in fails(report)
 
 
-def test_margins_tell_how_near_a_place_is() -> None:
+def test_margins_measure_the_distance_to_a_singular_position() -> None:
     """The smallest singular value of a nearly stretched arm falls in proportion to the bend."""
     program = disc_program()
-    kept = [analyse(program, t=0.0, q=[0.4, bend], v=[0.1, 0.2]).ranks["theta"].kept for bend in (1e-2, 1e-4, 1e-6)]
+    kept = [
+        analyse(program, t=0.0, q=[0.4, bend], v=[0.1, 0.2]).ranks["theta"].smallest_kept for bend in (1e-2, 1e-4, 1e-6)
+    ]
     assert kept[0] / kept[1] == pytest.approx(100.0, rel=2e-2)
     assert kept[1] / kept[2] == pytest.approx(100.0, rel=1e-3)
     near, far = (analyse(program, t=0.0, q=[0.4, bend], v=[0.1, 0.2]) for bend in (1e-6, 1e-2))

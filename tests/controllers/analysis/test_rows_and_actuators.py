@@ -34,7 +34,7 @@ def test_inputs_on_every_joint_give_the_ideal_force() -> None:
 
 @pytest.mark.parametrize(("inputs", "realizable"), [(["M1", "M2"], True), (["M1"], False), ([], False)])
 def test_an_arm_with_fewer_drives(inputs: list[str], realizable: bool) -> None:
-    """What one drive leaves of two rows, by least squares in units in which each row of the constraint counts alike."""
+    """Residual of two rows with one drive, by least squares with equal weights of the constraint's rows."""
     robot = with_inputs(two_link_arm(), inputs)
     program = Program(robot, holonomic(robot.points["tip"] - ca.vertcat(0.4, 0.5), name="tip"))
     q, v = np.array([0.3, 0.8]), np.array([0.4, -0.7])
@@ -106,7 +106,7 @@ def test_a_row_that_no_input_reaches_is_named() -> None:
     assert report.actuation.unreached == ("free",)
     assert not report.realizable
     np.testing.assert_allclose(report.actuation.missing_rows, [0.0, -3.0], atol=1e-12)
-    # It does what is asked by itself: nothing has to reach it here, and that is luck.
+    # The row happens to hold by itself here, so no input has to affect it.
     lucky = analyse(rows(made, -2.0), t=0.0, q=[0.0, 0.5], v=[0.0, 0.0])
     assert lucky.realizable
     assert not lucky.conditions["actuators, whatever β"].holds
@@ -141,7 +141,7 @@ def rank(matrix: Array) -> int:
 
 
 def misfit(matrix: Array, right: Array) -> float:
-    """What is left by least squares."""
+    """Residual of least squares."""
     return float(np.linalg.norm(matrix @ np.linalg.lstsq(matrix, right, rcond=1e-10)[0] - right))
 
 

@@ -205,7 +205,7 @@ def test_a_posture_does_no_work_on_the_task() -> None:
     assert np.abs(free @ M @ near).max() < 1e-3 * np.abs(M @ near).max()
 
 
-def test_a_stretched_arm_is_told_and_not_driven_without_bound(arm: Robot) -> None:
+def test_a_stretched_arm_is_reported_and_not_driven_without_bound(arm: Robot) -> None:
     law = OperationalSpace(arm, arm.points["tip"], [0.2, 0.3])
     with pytest.raises(SingularProgramError, match="depends on 'operational_space"):
         law.control(0.0, [0.4, 0.0], [0.0, 0.0])

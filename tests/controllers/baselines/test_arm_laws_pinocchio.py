@@ -66,7 +66,7 @@ def moving_reference() -> Reference:
     return Reference.of(robot, ca.SX(ca.DM(HOME)) + 0.3 * ca.sin(np.arange(1.0, 8.0) / 3.0 * robot.t))
 
 
-def test_computed_torque_is_recursive_newton_euler_of_what_is_wanted(panda: Panda) -> None:
+def test_computed_torque_is_recursive_newton_euler_of_the_desired_acceleration(panda: Panda) -> None:
     robot, reference = seven_joint_arm(), moving_reference()
     law = ComputedTorque(robot, reference, rate=OMEGA)
     frictionless = without_dissipation(robot)

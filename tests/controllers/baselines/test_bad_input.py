@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, circle, line, tracking
-from erugin.controllers import Controller, Program, Reference, Status, Trait, reference_of
-from erugin.controllers import baselines as rivals
+from erugin.controllers import Controller, Program, Reference, Status, Trait, baselines, reference_of
 from erugin.controllers.baselines import (
     BarrierFunction,
     CbfFilter,
@@ -50,18 +49,18 @@ def test_the_table_of_laws_and_robots_is_that_of_the_code() -> None:
     rows = re.findall(r"^\| `(\w+)` ((?:\| (?:yes|–) ){6})\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert {"ProgramController", "ComputedTorque", "CbfFilter"} <= {name for name, _ in rows}
     for name, cells in rows:
-        said = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
-        assert said == [trait in classes[name].supports for trait in COLUMNS], name
+        message = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
+        assert message == [trait in classes[name].supports for trait in COLUMNS], name
     # Wrappers share a row, but for the filter.
     assert {name for name, cls in classes.items() if not issubclass(cls, Wrapper)} <= {name for name, _ in rows}
 
 
-def test_every_rival_has_its_line() -> None:
+def test_every_baseline_has_a_row_of_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    told = page[page.index("## Rivals") : page.index("**The rule**")]
+    output = page[page.index("## Baseline controllers") : page.index("**The rule**")]
     for cls in BUILDERS:
-        if cls.__module__.startswith(rivals.__name__):
-            assert f"`{cls.__name__}`" in told, cls
+        if cls.__module__.startswith(baselines.__name__):
+            assert f"`{cls.__name__}`" in output, cls
 
 
 Array = NDArray[np.float64]
@@ -82,13 +81,13 @@ def field(arm: Robot) -> PotentialField:
 
 
 @pytest.mark.parametrize("law", [ComputedTorque, PDGravity, SlidingMode, SlotineLi])
-def test_a_law_of_coordinates_asks_for_a_reference(arm: Robot, law: type[Controller]) -> None:
+def test_a_joint_space_law_requires_a_reference(arm: Robot, law: type[Controller]) -> None:
     for given in (None, np.zeros(2)):
         with pytest.raises(ModelError, match=r"must be a Reference, such as Reference.at_rest\(robot, q\), got"):
             law(arm, given)  # type: ignore[call-arg]
 
 
-def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
+def test_a_reference_requires_a_robot_and_enough_samples(arm: Robot) -> None:
     with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
         Reference.of("arm", ca.SX(2, 1))  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Reference requires a Robot, got str"):
@@ -127,7 +126,7 @@ def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, fie
 
 
 @pytest.mark.foreign
-def test_a_filter_asks_for_barriers_and_a_solver() -> None:
+def test_a_filter_requires_barriers_and_a_solver() -> None:
     mass = point_mass()
     nominal = PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0]))
     for given in ("ab", [1.0]):
@@ -147,9 +146,9 @@ def test_a_filter_asks_for_barriers_and_a_solver() -> None:
 def test_a_message_names_a_barrier_as_its_owner_does() -> None:
     mass = point_mass()
     law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0])), BarrierFunction("Door A", -1.0 - mass.q[0]))
-    told = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert told.message == "Barrier 'Door A' is violated: -1."
+    reported = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert reported.message == "Barrier 'Door A' is violated: -1."
 
 
 def test_one_coordinate_of_a_loop_needs_no_list() -> None:

@@ -49,7 +49,7 @@ def filtered(mass: Robot) -> CbfFilter:
 
 
 def scene(rng: np.random.Generator) -> dict[str, float]:
-    """Where two discs are, and how they drift; the first drifts across the way."""
+    """Positions and velocities of two discs; the first drifts across the path."""
     given: dict[str, float] = {}
     for name, x in (("one", 1.5), ("two", 3.0)):
         given |= {f"{name}.x": x + rng.uniform(-0.3, 0.3), f"{name}.y": rng.uniform(-0.6, 0.6)}
@@ -121,7 +121,7 @@ def test_where_nothing_is_needed_the_nominal_input_is_handed_on_as_it_is(filtere
     )
 
 
-def test_an_arm_touches_a_barrier_as_its_equation_says() -> None:
+def test_an_arm_approaches_a_barrier_by_its_equation() -> None:
     """While it is active, ḧ + 2 γ ḣ + γ² h = 0, by differences of h along the motion of an arm past a drifting disc."""
     arm = two_link_arm()
     tip = arm.points["tip"]
@@ -149,7 +149,7 @@ def test_an_arm_touches_a_barrier_as_its_equation_says() -> None:
 
 @pytest.mark.slow
 def test_a_goal_straight_behind_a_disc_needs_a_swirl(mass: Robot) -> None:
-    """The filter alone comes to rest in front of it [Reis2021]; with a swirl it goes around, on the side told."""
+    """The filter alone comes to rest in front of it [Reis2021]; with a swirl it goes around on the given side."""
     disc = circle((2.0, 0.0), 0.6, name="disc")
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL), rate=1.5)
     ends = {}
@@ -177,23 +177,23 @@ def test_walls_that_close_are_both_named_and_the_middle_is_held(mass: Robot) -> 
     # They meet at t = 1; before that there is no acceleration that is gentle to both.
     first = motion.t[limited][0]
     assert 0.5 < first <= 1.0
-    said = " ".join(text for _, text in motion.notes)
-    assert "'left wall' cannot be satisfied" in said
-    assert "'right wall' cannot be satisfied" in said
+    message = " ".join(text for _, text in motion.notes)
+    assert "'left wall' cannot be satisfied" in message
+    assert "'right wall' cannot be satisfied" in message
     after = motion.q[motion.t > 1.7]
     np.testing.assert_allclose(after[:, 0], 0.5, atol=1e-2)
 
 
-def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot) -> None:
+def test_inputs_stay_within_their_bounds_and_missed_barriers_are_reported(mass: Robot) -> None:
     bounded = replace(mass, limits=Limits(np.full(2, -np.inf), np.full(2, np.inf), np.full(2, np.inf), np.full(2, 3.0)))
     wall = BarrierFunction("wall", 1.0 - bounded.q[0])
     law = CbfFilter(PDGravity(bounded, Reference.at_rest(bounded, [3.0, 0.0]), rate=3.0), wall, rate=GAMMA)
-    told = law.observe(0.0, [0.9, 0.0], [2.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert told.output[0] == -3.0
+    reported = law.observe(0.0, [0.9, 0.0], [2.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert reported.output[0] == -3.0
     # a = −1.5 in place of −2 γ v̇ … : ḧ + 2γḣ + γ²h = 1.5 − 16 + 1.6.
-    assert told.message.startswith("Barrier 'wall' is approached too fast: -0.4")
-    assert "barrier 'wall' cannot be satisfied: its condition is violated by 12.9" in told.message
+    assert reported.message.startswith("Barrier 'wall' is approached too fast: -0.4")
+    assert "barrier 'wall' cannot be satisfied: its condition is violated by 12.9" in reported.message
     motion = simulate(bounded, law, [0.0, 0.0], [0.0, 0.0], 3.0, step=5e-3)
     assert np.abs(motion.u).max() <= 3.0
     assert "Input 'f_0' is limited to 3 instead of" in " ".join(text for _, text in motion.notes)
@@ -201,7 +201,7 @@ def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot)
     assert free.control(0.0, [0.9, 0.0], [2.0, 0.0])[0] == pytest.approx(-MASS * (2 * GAMMA * 2.0 - GAMMA**2 * 0.1))
 
 
-def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> None:
+def test_a_start_inside_is_reported_and_left(mass: Robot, filtered: CbfFilter) -> None:
     motion = simulate(mass, filtered, [1.6, 0.3], [0.0, 0.0], 3.0, step=5e-3)
     h = values(filtered, motion)[:, 0]
     assert h[0] < -0.2
@@ -211,13 +211,13 @@ def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> No
     assert h[-1] > -1e-6
 
 
-def test_a_barrier_out_of_the_inputs_reach_is_told(mass: Robot) -> None:
+def test_a_barrier_out_of_the_inputs_reach_is_reported(mass: Robot) -> None:
     """In the middle between two walls that push nowhere, h = x² − 1 and its slope is zero: γ² h = −16 is missed."""
     nominal = PDGravity(mass, Reference.at_rest(mass, REST), rate=3.0)
-    told = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
-    assert told.status is Status.LIMITED
-    assert "its condition is violated by 16" in told.message
-    assert np.isfinite(told.output).all()
+    reported = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
+    assert reported.status is Status.LIMITED
+    assert "its condition is violated by 16" in reported.message
+    assert np.isfinite(reported.output).all()
 
 
 def test_velocities_and_forces_may_be_filtered_too() -> None:
@@ -270,7 +270,7 @@ class Failing(QpSolver):
         return QpSolution(np.full(n, np.nan), np.full(n + k, np.nan))
 
 
-def test_a_solver_that_fails_is_told(mass: Robot) -> None:
+def test_a_solver_that_fails_is_reported(mass: Robot) -> None:
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL))
     law = CbfFilter(nominal, discs(mass), solver=Failing())
     law.control(0.0, GOAL, REST)

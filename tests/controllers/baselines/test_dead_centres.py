@@ -1,4 +1,4 @@
-"""Closed loops where a coordinate or a drive stands still: told, and never answered with a torque without bound."""
+"""Closed loops with a coordinate or a drive at its dead centre: reported, and never an unbounded torque."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def driven(*joints: int) -> Robot:
 
 
 def crossed(crank: float) -> Array:
-    """Where the linkage is, on the branch in which it is no parallelogram."""
+    """Position of the linkage, on the branch in which it is not a parallelogram."""
     _, assembler = linkage()
     q = np.array([4.0, 0.63, 2.91])
     for angle in np.linspace(4.0, crank, max(2, round(abs(crank - 4.0) / 0.1))):
@@ -75,7 +75,7 @@ def dead_centre() -> float:
     return float(brentq(rate, 5.2, 5.45, xtol=1e-13))
 
 
-def test_a_coordinate_at_its_dead_centre_is_told() -> None:
+def test_a_coordinate_at_its_dead_centre_is_reported() -> None:
     robot, _ = linkage()
     law = ComputedTorque(robot, Reference.at_rest(robot, crossed(4.0)), coordinates="coupler")
     # What is left of the row: n nᵀ/(nᵀ M n) against M⁻¹, with n the one free direction.
@@ -103,7 +103,7 @@ def test_a_run_through_a_dead_centre_ends_in_front_of_it() -> None:
     assert np.abs(caught.value.trajectory.q[-1, 1] - far) < 1e-2
 
 
-def test_a_coordinate_that_never_moves_is_told() -> None:
+def test_a_coordinate_that_never_moves_is_reported() -> None:
     """On the branch of the parallelogram the coupler's joint stands still, whatever the crank does."""
     robot, assembler = linkage()
     q = assembler.assemble([0.8, 0.0, 0.8], fixed=["crank"]).q
@@ -125,7 +125,7 @@ def laws(robot: Robot) -> list[SymbolicController]:
 
 
 @pytest.mark.parametrize("joints", [(1,), (1, 1)])
-def test_a_drive_at_its_dead_centre_is_told_by_every_law(joints: tuple[int, ...]) -> None:
+def test_every_law_reports_a_drive_at_its_dead_centre(joints: tuple[int, ...]) -> None:
     """One drive at the coupler's joint, and two that share it."""
     for law in laws(driven(*joints)):
         for off in (-0.05, 0.05):
@@ -135,7 +135,7 @@ def test_a_drive_at_its_dead_centre_is_told_by_every_law(joints: tuple[int, ...]
                 law.control(0.0, crossed(dead_centre() + off), STILL)
 
 
-def test_a_second_drive_goes_on_where_the_first_cannot() -> None:
+def test_a_second_drive_continues_where_the_first_cannot() -> None:
     q = crossed(dead_centre())
     for law in laws(driven(0, 1)):
         u = law.control(0.0, q, STILL)
@@ -159,7 +159,7 @@ def test_inputs_do_with_least_effort_what_a_force_would(joints: Sequence[int]) -
         np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
 
 
-def test_inputs_that_come_to_act_along_one_line_are_told() -> None:
+def test_inputs_that_become_parallel_are_reported() -> None:
     """A mass in the plane with two thrusters, the second of which turns with it: B Bᵀ is singular where they align."""
     q, v, u = ca.SX.sym("x", 2), ca.SX.sym("w", 2), ca.SX.sym("f", 2)
     robot = lagrangian_system(
@@ -186,15 +186,15 @@ class Steady(Controller):
         return Tick(np.ones(self.robot.u.numel()))
 
 
-def test_a_filter_says_what_it_cannot_do_where_no_input_moves_anything() -> None:
+def test_a_filter_reports_barriers_that_no_input_affects() -> None:
     robot = driven(1)
     q = crossed(dead_centre())
     for height in (5.0, 9.0):
-        told = CbfFilter(Steady(robot), BarrierFunction("Crank ahead", robot.q[0] - height), rate=2.0).observe(
+        reported = CbfFilter(Steady(robot), BarrierFunction("Crank ahead", robot.q[0] - height), rate=2.0).observe(
             0.0, q, STILL
         )
-        assert np.abs(told.output).max() < 2.0
+        assert np.abs(reported.output).max() < 2.0
         if height > 5.0:
-            assert told.status is Status.LIMITED
-            assert told.message.startswith("Barrier 'Crank ahead' is violated")
-            assert "'Crank ahead' cannot be satisfied" in told.message
+            assert reported.status is Status.LIMITED
+            assert reported.message.startswith("Barrier 'Crank ahead' is violated")
+            assert "'Crank ahead' cannot be satisfied" in reported.message

@@ -103,7 +103,7 @@ def test_poles_are_those_of_the_paper(bend: float) -> None:
 
 
 def lyapunov(motion: PlanarMotion, slowest: float) -> ca.SX:
-    """V of the class's docstring, written anew, in the symbols of the reduced robot."""
+    """V of the class's docstring, written out independently, in the symbols of the reduced robot."""
     q, v = motion.robot.q, motion.robot.v
     K_x, K_y, K_theta, K = GAINS.values()
     away, off = motion.place - q[:2], motion.heading - q[2]

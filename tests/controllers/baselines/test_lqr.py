@@ -258,7 +258,7 @@ def test_a_closed_loop_and_a_rolling_robot_follow() -> None:
     assert end < 0.1 * np.linalg.norm(off.q[-1, :2] - free.q[-1, :2])
 
 
-def test_a_bound_that_bites_is_told() -> None:
+def test_an_active_bound_is_reported() -> None:
     robot = limited(cart_pole(), 2.0)
     law = Saturation(
         TimeVaryingLqr(robot, NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=BrysonWeights())

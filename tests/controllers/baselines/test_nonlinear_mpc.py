@@ -168,7 +168,7 @@ def test_the_tip_of_an_arm_runs_round_a_circle() -> None:
     miss = np.linalg.norm(motion.evaluate(robot.points["tip"] - circle(robot)), axis=1)
     assert miss[0] > 0.1
     assert miss[motion.t > 1.0].max() < 3e-3
-    # Deviations are what was said to vanish, and the input changes at ticks only.
+    # Deviations are those of the given outputs, and the input changes at ticks only.
     np.testing.assert_allclose(np.linalg.norm(motion.deviation[:, :2], axis=1), miss, atol=1e-12)
     assert motion.rows[0] == "error 0"
     changes = np.flatnonzero(np.abs(np.diff(motion.u, axis=0)).max(axis=1) > 0.0) + 1
@@ -261,7 +261,7 @@ def test_a_crane_is_brought_to_rest_although_its_load_has_no_drive() -> None:
     np.testing.assert_allclose(motion.v[-1], 0.0, atol=0.03)
 
 
-def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
+def test_a_plan_that_cannot_be_renewed_continues_to_its_end() -> None:
     """A target that is a number up to t = 1.5 s only: from 1.1 s on the solver sees NaN and gives up."""
     robot = rail()
     target = 0.1 * ca.sqrt(1.5 - robot.t)
@@ -273,11 +273,11 @@ def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
     held = kept.t[kept.status == Status.HELD]
     assert held[0] == pytest.approx(1.12, abs=0.021)
     assert held[-1] == pytest.approx(1.48, abs=0.03)
-    time, said = kept.notes[0]
+    time, message = kept.notes[0]
     assert time == held[0]
-    assert "of 1 tick ago continues: the solver found no new one (" in said
+    assert "of 1 tick ago continues: the solver found no new one (" in message
     assert np.isfinite(kept.u).all()
-    # It is the plan's own input that goes on, not the last one for ever.
+    # The plan's own inputs continue; the last one is not repeated.
     assert len(set(kept.u[kept.t > 1.2, 0].tolist())) > 10
 
 
@@ -308,9 +308,9 @@ def test_a_tick_whose_sample_is_refused_is_made_up_for_at_the_next() -> None:
     controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
     controller.advance(0.0, [1.0], [0.0])
     controller.advance(0.08, [np.nan], [0.0])
-    said = controller.observe(0.08, [1.0], [0.0])
-    assert said.status is Status.HELD
-    assert said.message == "The plan of 1 tick ago continues: the sample of this tick could not be used."
+    expected_message = controller.observe(0.08, [1.0], [0.0])
+    assert expected_message.status is Status.HELD
+    assert expected_message.message == "The plan of 1 tick ago continues: the sample of this tick could not be used."
     controller.advance(0.1, [0.9], [-0.5])
     late = controller.observe(0.1, [0.9], [-0.5])
     assert late.status is Status.OK

@@ -94,7 +94,7 @@ def test_the_goal_never_moves_back_and_waits() -> None:
     assert law.memory == pytest.approx(2.6)
 
 
-def test_a_path_that_ends_is_said() -> None:
+def test_the_end_of_a_path_is_reported() -> None:
     t = REDUCED.t
     law = PurePursuit(PlanarMotion(REDUCED, ca.vertcat(ca.tanh(t), 0.0)), look_ahead=0.5, torque=5.0)
     with pytest.raises(NotConvergedError, match=r"does not leave the circle of 0\.5 m"):
@@ -123,7 +123,7 @@ def test_a_path_may_be_driven_in_reverse() -> None:
     assert run.v[-1, 0] == pytest.approx(-0.6, abs=1e-4)
 
 
-def test_a_path_that_begins_or_pauses_at_rest_is_searched_in_small_steps() -> None:
+def test_a_path_that_starts_or_pauses_at_rest_is_searched_in_small_steps() -> None:
     """A closed path without pace at its start, of which another round must not be taken for the first."""
     t = REDUCED.t
     closed = PlanarMotion(REDUCED, ca.vertcat(1 - ca.cos(0.4 * t), ca.sin(0.4 * t) ** 2 / 2))

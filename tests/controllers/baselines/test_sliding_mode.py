@@ -45,7 +45,7 @@ def test_one_joint_reaches_the_layer_in_time_and_stays() -> None:
     assert np.abs(motion.deviation[settled]).max() > 0.2 * LAYER / RATE
 
 
-def test_below_the_gain_that_the_force_asks_for_the_layer_is_not_reached() -> None:
+def test_below_the_gain_that_the_force_requires_the_layer_is_not_reached() -> None:
     plant, law, s = disturbed(pendulum(), np.array([3.0]))
     weak = pushed(plant, 4.0 * ca.sign(s))
     # η M = 1.92 N m is all that is left beyond the stated bound.

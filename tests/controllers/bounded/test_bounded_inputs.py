@@ -114,7 +114,7 @@ def test_an_arm_that_saturates_comes_back_to_its_path(monkeypatch: pytest.Monkey
     assert np.abs(motion.deviation[0]).max() > 0.5
     assert np.abs(motion.deviation[-1]).max() < 1e-4
     assert motion.status[-1] == Status.OK
-    assert any("Rows of the program are missed: 'tip[" in said for _, said in motion.notes)
+    assert any("Rows of the program are missed: 'tip[" in message for _, message in motion.notes)
 
 
 def test_an_input_that_is_out_of_reach_is_the_nearest_one() -> None:
@@ -133,7 +133,7 @@ def test_an_input_that_is_out_of_reach_is_the_nearest_one() -> None:
     assert f"'posture[2]' by {rest[2]:.6g}" in solution.message
 
 
-def test_a_row_that_no_input_moves_is_told_and_the_others_hold() -> None:
+def test_a_row_that_no_input_affects_is_reported_and_the_others_hold() -> None:
     case = bounded_case("two-wheel robot")
     robot = case.program.robot
     program = Program(
@@ -153,14 +153,14 @@ def test_a_row_that_no_input_moves_is_told_and_the_others_hold() -> None:
 
 
 def test_at_a_singular_position_the_inputs_stay_bounded() -> None:
-    """Where ``actuated`` stops: an arm stretched out, whose tip is pulled outwards."""
+    """A state in which ``actuated`` fails: a stretched arm whose tip is pulled outwards."""
     arm = two_link_arm()
     program = Program(arm, holonomic(arm.points["tip"] - ca.DM([1.3, 0.0]), perturbation=Baumgarte(3.0), name="tip"))
     controller = ProgramController(program, realization="bounded", limits=effort_only(arm, 60.0))
-    told = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert np.isfinite(told.output).all()
-    assert "'tip[0]' by" in told.message
+    reported = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert np.isfinite(reported.output).all()
+    assert "'tip[0]' by" in reported.message
     motion = simulate(arm, controller, [0.0, 0.0], [0.0, 0.1], 0.5, step=2e-3)
     assert motion.t[-1] == pytest.approx(0.5)
     assert (np.abs(motion.u) <= 60.0).all()
@@ -187,7 +187,7 @@ def test_every_robot_brakes_within_its_bounds(name: str) -> None:
     assert solution.natural_residual < 1e-8
 
 
-def test_a_row_that_is_off_asks_for_nothing() -> None:
+def test_a_row_that_is_off_requires_nothing() -> None:
     arm = two_link_arm()
     rows = [
         holonomic(arm.q[0] - 0.3, perturbation=Baumgarte(4.0), name="always"),
@@ -201,9 +201,9 @@ def test_a_row_that_is_off_asks_for_nothing() -> None:
         expected, found = (c.control(t, [0.1, 0.4], [0.2, -0.3]) for c in controllers)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     tight = ProgramController(Program(arm, rows), realization="bounded", limits=effort_only(arm, 12.0))
-    said = [tight.observe(t, [0.1, 0.4], [0.2, -0.3]).message for t in (0.5, 1.5)]
-    assert "'always' by" in said[1]
-    assert "'late'" not in said[0]
+    expected_message = [tight.observe(t, [0.1, 0.4], [0.2, -0.3]).message for t in (0.5, 1.5)]
+    assert "'always' by" in expected_message[1]
+    assert "'late'" not in expected_message[0]
 
 
 TIP, POSTURE = range(3), range(3, 6)
@@ -236,7 +236,7 @@ def rows(found: Numbers, group: Sequence[int]) -> tuple[Array, Array]:
 
 @pytest.mark.foreign
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_level_is_optimal_and_worsens_none_before_it(order: str) -> None:
+def test_every_level_is_optimal_and_does_not_worsen_those_before_it(order: str) -> None:
     """By the conditions of optimality: at each level the slope is balanced by bounds and by the levels before."""
     groups, low, high = ORDERS[order][1], np.full(7, -BOUND), np.full(7, BOUND)
     limited = 0
@@ -309,7 +309,7 @@ def test_inputs_that_share_a_load_are_what_scipy_finds() -> None:
 
 @pytest.mark.foreign
 def test_the_order_of_priority_matters_and_is_kept() -> None:
-    """What comes first is missed by no more than under any other order, and by less under some."""
+    """The first group is missed by no more than in any other order, and by less than in some."""
     gains = 0
     for q, v in states(20):
         found = numbers(posture_case().program, 0.0, q, v)
@@ -346,8 +346,8 @@ def test_rows_that_depend_on_each_other_are_no_trouble() -> None:
         twice = ProgramController(
             program, realization="bounded", limits=effort_only(robot, BOUND), priorities=priorities
         )
-        told = twice.observe(0.0, case.q, case.v)
-        assert np.isfinite(told.output).all()
+        reported = twice.observe(0.0, case.q, case.v)
+        assert np.isfinite(reported.output).all()
         if priorities and priorities[0] == "tip":
             once = controller("tip first").control(0.0, case.q, case.v)
-            np.testing.assert_allclose(told.output, once, rtol=0.0, atol=1e-7 * BOUND)
+            np.testing.assert_allclose(reported.output, once, rtol=0.0, atol=1e-7 * BOUND)

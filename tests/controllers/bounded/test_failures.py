@@ -54,7 +54,7 @@ def saturating(
 @pytest.mark.parametrize("nonsense", [0.0, 7.0, math.nan, math.inf])
 def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None:
     case, controller = saturating(Failing(0, nonsense), (40.0, 20.0))
-    # On the path the solver is not asked.
+    # On the path the solver is not called.
     controller.advance(0.0, case.q, np.zeros(2))
     safe = controller.control(0.0, case.q, np.zeros(2))
     assert np.abs(safe).max() > 1.0
@@ -62,17 +62,17 @@ def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None
     for k in range(1, 6):
         controller.advance(k * 1e-3, q, v)
         np.testing.assert_array_equal(controller.control(k * 1e-3, q, v), safe)
-    told = controller.observe(5e-3, q, v)
-    assert told.status is Status.HELD
-    assert "out of luck" in told.message
-    assert np.isfinite(told.output).all()
-    assert (np.abs(told.output) <= [40.0, 20.0]).all()
+    reported = controller.observe(5e-3, q, v)
+    assert reported.status is Status.HELD
+    assert "out of luck" in reported.message
+    assert np.isfinite(reported.output).all()
+    assert (np.abs(reported.output) <= [40.0, 20.0]).all()
     solution = controller.solve(5e-3, q, v)
     assert solution.status is Status.HELD
-    np.testing.assert_array_equal(solution.input, told.output)
+    np.testing.assert_array_equal(solution.input, reported.output)
 
 
-def test_a_run_goes_on_with_a_solver_that_fails_and_says_so() -> None:
+def test_a_run_continues_after_a_solver_failure_and_reports_it() -> None:
     """The elbow's drive is strong enough on a part of the path only."""
     case = bounded_case("two links")
     robot, limits = case.program.robot, ControlLimits.of(case.program.robot, effort=[14.0, 10.0])
@@ -88,11 +88,11 @@ def test_a_run_goes_on_with_a_solver_that_fails_and_says_so() -> None:
     first = int(np.argmax(held))
     np.testing.assert_array_equal(motion.u[first], motion.u[first - 1])
     assert np.isfinite(motion.u).all()
-    assert any("out of luck" in said for _, said in motion.notes)
+    assert any("out of luck" in message for _, message in motion.notes)
 
 
 def test_bounds_that_push_still_need_no_solver() -> None:
-    """What was found a moment ago satisfies the conditions of optimality again, whatever became of the solver."""
+    """The previous result satisfies the conditions of optimality again, whatever happens to the solver."""
     solver = Failing(math.inf, math.nan)
     _, controller = saturating(solver)
     sound = saturating()[1]
@@ -101,16 +101,16 @@ def test_bounds_that_push_still_need_no_solver() -> None:
     solver.left = 0
     for k in range(1, 6):
         q = q + 1e-3
-        told, expected = controller.observe(k * 1e-3, q, v), sound.control(k * 1e-3, q, v)
-        assert told.status is Status.LIMITED
-        np.testing.assert_allclose(told.output, expected, rtol=1e-9)
+        reported, expected = controller.observe(k * 1e-3, q, v), sound.control(k * 1e-3, q, v)
+        assert reported.status is Status.LIMITED
+        np.testing.assert_allclose(reported.output, expected, rtol=1e-9)
 
 
 def test_without_an_input_to_hold_a_failing_solver_is_an_error() -> None:
     _, controller = saturating(Failing(0, math.nan))
     with pytest.raises(NotConvergedError, match=r"group 1 of the program's rows \(out of luck\)"):
         controller.control(0.0, [-1.6, 0.6], [0.0, 0.0])
-    # Where no limit is reached none is asked.
+    # Where no limit is reached no solver is called.
     case = bounded_case("two links")
     wide = effort_only(case.program.robot, 1e3)
     idle = ProgramController(case.program, realization="bounded", limits=wide, solver=Failing(0, math.nan))
@@ -132,10 +132,10 @@ def test_a_warm_start_changes_nothing(solver: str, bound: float) -> None:
     for k in range(40):
         q, v = q + 0.005 * rng.normal(size=7), v + 0.02 * rng.normal(size=7)
         controller.advance(1e-3 * k, q, v)
-        told = controller.observe(1e-3 * k, q, v)
-        seen.add(told.status)
+        reported = controller.observe(1e-3 * k, q, v)
+        seen.add(reported.status)
         expected = cold.control(1e-3 * k, q, v)
-        np.testing.assert_allclose(told.output, expected, rtol=0.0, atol=1e-9 * max(1.0, np.abs(expected).max()))
+        np.testing.assert_allclose(reported.output, expected, rtol=0.0, atol=1e-9 * max(1.0, np.abs(expected).max()))
     assert Status.LIMITED in seen
 
 
@@ -220,7 +220,7 @@ def pose() -> Program:
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "message"),
     [
         ({"effort": [1.0, 2.0, 3.0]}, r"effort must be one number or have shape \(2,\), got shape \(3,\)"),
         ({"effort": -1.0}, "effort must not be negative"),
@@ -241,8 +241,8 @@ def pose() -> Program:
         ({"speed_approach": math.inf}, "speed_approach must be finite"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(limits: dict[str, float], said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, float], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         ControlLimits.of(two_link_arm(), **limits)
 
 
@@ -290,7 +290,7 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
         ProgramController(program, realization="actuated").holding(0.0, [0.0, 0.0])
 
 
-def test_limits_that_exclude_equilibrium_say_so() -> None:
+def test_limits_that_exclude_equilibrium_are_reported() -> None:
     """A stretched arm, held level: the torques are weights times levers."""
     arm = two_link_arm()
     needed = np.array([9.81 * (2.5 * 0.6 + 1.8 * 1.1), 9.81 * 1.8 * 0.5])
@@ -303,10 +303,10 @@ def test_limits_that_exclude_equilibrium_say_so() -> None:
     unit = arm.input_units[0]
     assert f"{arm.input_names[0]} would need {needed[0]:.6g} {unit}, beyond its bound 25" in holding.message
     assert arm.input_names[1] not in holding.message
-    told = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
-    assert told.status is Status.LIMITED
-    assert holding.message in told.message
-    assert told.output[0] == 25.0
+    reported = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
+    assert reported.status is Status.LIMITED
+    assert holding.message in reported.message
+    assert reported.output[0] == 25.0
     hanging = controller.holding(0.0, [-np.pi / 2, 0.0])
     assert hanging.possible
     np.testing.assert_allclose(hanging.input, 0.0, atol=1e-12)

@@ -88,8 +88,8 @@ def test_a_joint_never_passes_its_limit_of_place(step: float) -> None:
     np.testing.assert_allclose(motion.q[-1], [0.3, 1.0], atol=1e-3)
     controller = motion.controller
     assert controller is not None
-    said = controller.observe(motion.t[-1], motion.q[-1], motion.v[-1]).message
-    assert f"At their limit: {arm.coordinates.names[0]!r} (limit of position)" in said
+    expected_message = controller.observe(motion.t[-1], motion.q[-1], motion.v[-1]).message
+    assert f"At their limit: {arm.coordinates.names[0]!r} (limit of position)" in expected_message
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
@@ -118,10 +118,10 @@ def test_drives_too_weak_for_a_limit_come_as_near_as_they_can() -> None:
     limits = ControlLimits.of(arm, effort=2.0, joint_lower=[-0.1, -1.0])
     controller = ProgramController(swing(arm), realization="bounded", limits=limits)
     q, v = np.array([0.0, 0.0]), np.array([-1.5, -0.5])
-    told = controller.observe(0.0, q, v)
-    assert told.status is Status.LIMITED
-    assert "too weak" in told.message
-    assert repr(arm.coordinates.names[0]) in told.message
+    reported = controller.observe(0.0, q, v)
+    assert reported.status is Status.LIMITED
+    assert "too weak" in reported.message
+    assert repr(arm.coordinates.names[0]) in reported.message
     M, h = arm.evaluate(arm.mass_matrix, q=q), arm.evaluate(arm.bias, q=q, v=v)
     wanted = -20.0 * v + 100.0 * (np.array([-0.1, -1.0]) - q)
     reach, free = np.linalg.inv(M), -np.linalg.solve(M, h)
@@ -133,9 +133,9 @@ def test_drives_too_weak_for_a_limit_come_as_near_as_they_can() -> None:
     grid = np.linspace(-2.0, 2.0, 201)
     pairs = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     excess = T * np.maximum(wanted - free - pairs @ reach.T, 0.0)
-    mine = T * np.maximum(wanted - free - reach @ told.output, 0.0)
+    mine = T * np.maximum(wanted - free - reach @ reported.output, 0.0)
     assert np.linalg.norm(mine) <= np.linalg.norm(excess, axis=1).min() * (1.0 + 1e-8)
-    assert (np.abs(told.output) <= 2.0).all()
+    assert (np.abs(reported.output) <= 2.0).all()
 
 
 def test_limits_of_place_hold_for_velocities_that_are_not_rates() -> None:
@@ -156,17 +156,17 @@ def test_limits_of_place_hold_for_velocities_that_are_not_rates() -> None:
     assert motion.v[-1, 1] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_power_that_rate_does_not_let_fall_is_told() -> None:
+def test_power_that_the_rate_limit_keeps_too_high_is_reported() -> None:
     arm = two_link_arm()
     limits = ControlLimits.of(arm, effort=100.0, rate=10.0, power=5.0)
     controller = ProgramController(swing(arm), realization="bounded", limits=limits)
     controller.advance(0.0, [-1.2, 0.4], [0.0, 0.0])
     before = controller.control(0.0, [-1.2, 0.4], [0.0, 0.0])
-    told = controller.observe(1e-3, [-1.2, 0.4], [2.0, 2.0])
-    assert told.status is Status.LIMITED
+    reported = controller.observe(1e-3, [-1.2, 0.4], [2.0, 2.0])
+    assert reported.status is Status.LIMITED
     expected = abs(before[0] - 0.01 * np.sign(before[0])) * 2.0 - 5.0
-    assert f"power of {arm.input_names[0]} by {expected:.6g} W" in told.message
-    np.testing.assert_allclose(np.abs(told.output - before), 0.01, rtol=1e-9)
+    assert f"power of {arm.input_names[0]} by {expected:.6g} W" in reported.message
+    np.testing.assert_allclose(np.abs(reported.output - before), 0.01, rtol=1e-9)
 
 
 TIP, POSTURE = range(3), range(3, 6)
@@ -225,10 +225,10 @@ def test_limits_come_first_then_the_groups_then_effort(order: str, effort: float
     program, low, high = posture_case().program, np.full(7, -effort), np.full(7, effort)
     given, pressed = limits(effort), 0
     for q, v in states(25):
-        told = controller(order, effort).observe(0.0, q, v)
-        assert told.status in (Status.OK, Status.LIMITED)
-        assert "solver failed on" not in told.message
-        u = told.output
+        reported = controller(order, effort).observe(0.0, q, v)
+        assert reported.status in (Status.OK, Status.LIMITED)
+        assert "solver failed on" not in reported.message
+        u = reported.output
         rows, least, most = joints(program, given, q, v)
         over, under = rows @ u - most, least - rows @ u
         size = 1.0 + np.abs(rows) @ np.abs(u)
@@ -239,7 +239,7 @@ def test_limits_come_first_then_the_groups_then_effort(order: str, effort: float
         reached = np.zeros((0, 7))
         assert cone_miss(rows.T @ beyond, reached, u, low, high, outward) < 1e-8
         reached = rows[beyond != 0.0]
-        assert ("too weak" in told.message) == bool(beyond.any())
+        assert ("too weak" in reported.message) == bool(beyond.any())
         G, r, H = numbers(program, 0.0, q, v)
         for group in ORDERS[order][1]:
             gain, right = G[list(group)], r[list(group)]
@@ -252,7 +252,7 @@ def test_limits_come_first_then_the_groups_then_effort(order: str, effort: float
 
 
 class Counting(QpSolver):
-    """How many programmes are solved."""
+    """Number of programmes that are solved."""
 
     def __init__(self) -> None:
         self.count, self._solver = 0, ConicSolver()
@@ -282,7 +282,7 @@ def test_no_input_is_held_along_a_run_that_presses(given: dict[str, float]) -> N
     assert set(motion.status.tolist()) <= {Status.OK, Status.LIMITED}
     assert (motion.status == Status.LIMITED).sum() > 25
     assert (np.abs(motion.u) <= given["effort"]).all()
-    assert not any("solver failed on" in said for _, said in motion.notes)
+    assert not any("solver failed on" in message for _, message in motion.notes)
     # Four stages a step, and at each of them two programmes and more without a start.
     assert solver.count < 4 * 50
 
@@ -322,11 +322,11 @@ def test_total_power_out_of_reach_is_the_corner_of_the_bounds() -> None:
     bounded.advance(0.0, case.q, np.zeros(7))
     before = bounded.control(0.0, case.q, np.zeros(7))
     v = np.sign(before) * np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 0.0])
-    told = bounded.observe(2e-3, case.q, v)
+    reported = bounded.observe(2e-3, case.q, v)
     expected = np.clip(before - np.sign(v), -50.0, 50.0)
     moving = v != 0.0
-    np.testing.assert_allclose(told.output[moving], expected[moving], rtol=1e-12)
+    np.testing.assert_allclose(reported.output[moving], expected[moving], rtol=1e-12)
     short = float((expected * v).sum()) - 0.5
     assert short > 0.0
-    assert f"total power by {short:.6g} W" in told.message
-    assert told.status is Status.LIMITED
+    assert f"total power by {short:.6g} W" in reported.message
+    assert reported.status is Status.LIMITED

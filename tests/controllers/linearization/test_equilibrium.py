@@ -40,7 +40,7 @@ def test_an_acrobot_is_held_only_where_its_centre_of_mass_is_over_the_joint() ->
     np.testing.assert_allclose(equilibrium(robot, [3.0, 0.3], [0.0]).q, [np.pi, 0.0], atol=1e-10)
 
 
-def test_what_cannot_be_held_says_which_joint_lacks_how_much() -> None:
+def test_a_posture_that_cannot_be_held_names_the_joint_and_the_missing_torque() -> None:
     robot = realaigym_acrobot()
     with pytest.raises(NoEquilibriumError, match="cannot hold this position: v_q1 lacks") as caught:
         equilibrium(robot, [2.0, 0.5], fixed=["q1", "q2"])

@@ -52,7 +52,7 @@ def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)
 
 
-def test_no_method_is_left_out_and_each_claims_what_the_table_says() -> None:
+def test_no_method_is_left_out_and_each_has_the_properties_of_the_table() -> None:
     assert {type(method) for method, _ in HANDLED.values()} == {type(method) for method in METHODS}
     for method, handled in HANDLED.values():
         assert method.supports == handled
@@ -128,7 +128,7 @@ def test_rows_that_contradict_each_other_are_never_solved_in_silence(label: str)
 
 
 @every_way
-def test_a_stretched_arm_is_told(label: str) -> None:
+def test_a_stretched_arm_is_reported(label: str) -> None:
     """The position that every arm has: one row of the tip depends on the other and asks for something else."""
     method, _ = HANDLED[label]
     case = problem("regular")
@@ -193,7 +193,7 @@ def five_links() -> Program:
 
 
 def braking(name: str) -> Program:
-    """What the inputs do work on comes to rest."""
+    """Velocities on which the inputs do work come to rest."""
     robot = robot_case(name).robot
     return Program(robot, nonholonomic(ca.densify(robot.input_matrix.T @ robot.v - 0.3), perturbation=FirstOrder(2.0)))
 

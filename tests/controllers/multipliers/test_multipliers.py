@@ -76,7 +76,7 @@ def vanishing() -> Program:
 
 
 def implied(*drives: str) -> Program:
-    """What a natural constraint says already, once more by the program."""
+    """A program that repeats a natural constraint."""
     robot = with_inputs(crank_rocker(), drives or ("crank", "coupler", "rocker"))
     pin = robot.natural[0].residual(robot.coordinates)
     return Program(robot, [holonomic(pin, name="pin again"), holonomic(robot.q[0] - 0.7, name="crank")])
@@ -263,7 +263,7 @@ def test_a_run_with_dependent_rows_is_that_with_independent_ones(method: Multipl
     assert other.deviation.shape == (len(other), 4)
 
 
-def test_a_run_ends_where_rows_come_to_contradict_each_other() -> None:
+def test_a_run_ends_where_rows_become_contradictory() -> None:
     """Two drives of one joint, q₁ = 0.3 and q₁ = 0.3 + (t − 0.5)³ from 0.5 s on."""
     robot = two_link_arm()
     late = ca.fmax(robot.t - 0.5, 0)
@@ -291,7 +291,7 @@ def test_bad_settings() -> None:
 
 
 @every_method
-def test_a_row_that_is_off_says_nothing(method: MultiplierMethod) -> None:
+def test_a_row_that_is_off_reports_nothing(method: MultiplierMethod) -> None:
     """The second drive of a joint joins the first at 1 s; from 2 s on the third contradicts both."""
     robot = two_link_arm()
     rows = [
@@ -317,7 +317,7 @@ def test_a_row_that_is_off_says_nothing(method: MultiplierMethod) -> None:
 
 @every_method
 def test_rows_nonlinear_in_the_accelerations_and_the_same_once_more(method: MultiplierMethod) -> None:
-    """a₁² = 4 asked for twice, in two units: the branch a₁ = 2 of the guess is found, with the other joint free."""
+    """a₁² = 4 required twice, in two units: the branch a₁ = 2 of the guess is found, with the other joint free."""
     robot = two_link_arm()
     a = robot.coordinates.a[0]
     rows = [second_order(a**2 - 4.0, name="one"), second_order(3 * a**2 - 12.0, name="other")]

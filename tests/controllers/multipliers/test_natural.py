@@ -195,7 +195,7 @@ METHODS = (SweepMultipliers(), LdlMultipliers())
 
 
 class Motion(NamedTuple):
-    """What is compared: a, the force on the point that is held, and the generalized force of it."""
+    """Compared values: a, the force on the point that is held, and the generalized force of it."""
 
     acceleration: Array
     multipliers: Array

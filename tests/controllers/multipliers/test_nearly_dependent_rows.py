@@ -232,17 +232,17 @@ def check(case: Case, *, realizations: Sequence[str] = ("ideal", "actuated")) ->
                 controller = ProgramController(program, method=method, realization=realization)  # type: ignore[arg-type]
             except ModelError:
                 continue
-            found, said = controller.solve(T, q, v), f"{label}, {realization}"
+            found, expected_message = controller.solve(T, q, v), f"{label}, {realization}"
             if found.status is Status.OK:
                 fine += 1
                 off = max(np.abs(weights * (found.acceleration - a)).max(), np.abs((found.force - R) / weights).max())
-                assert off <= ACCURATE * size, f"{said}: {off / size:.2g}"
+                assert off <= ACCURATE * size, f"{expected_message}: {off / size:.2g}"
                 output = found.force if realization == "ideal" else found.input
                 np.testing.assert_array_equal(controller.control(T, q, v), output)
             else:
-                assert any(repr(row) in found.message for row in program.rows), f"{said}: {found.message}"
-                assert found.status in (Status.SINGULAR, Status.NOT_CONVERGED), f"{said}: {found.message}"
-                assert label not in NEVER_SQUARED or float(found.pivots.min()) <= 0.0, said
+                assert any(repr(row) in found.message for row in program.rows), f"{expected_message}: {found.message}"
+                assert found.status in (Status.SINGULAR, Status.NOT_CONVERGED), f"{expected_message}: {found.message}"
+                assert label not in NEVER_SQUARED or float(found.pivots.min()) <= 0.0, expected_message
                 with pytest.raises((SingularProgramError, NotConvergedError)):
                     controller.control(T, q, v)
     return fine
@@ -307,7 +307,7 @@ def test_two_lines_at_an_angle(angle: float, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-8])
-def test_compiled_kernels_say_the_same(angle: float) -> None:
+def test_compiled_kernels_return_the_same(angle: float) -> None:
     check(lines(angle))
 
 
@@ -334,7 +334,7 @@ def test_what_small_pivots_make_of_rounding_is_no_row(
             assert any(repr(row) in found.message for row in case.program.rows), label
 
 
-def test_a_run_says_where_rows_are_too_near_for_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_reports_where_rows_are_too_close_for_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pivots are above the tolerance, and what they leave of the accelerations is not to be trusted."""
     use_no_compiler(monkeypatch)
     program, q, v = random_case(29, "absolute angles")
@@ -345,9 +345,9 @@ def test_a_run_says_where_rows_are_too_near_for_its_method(monkeypatch: pytest.M
     motion = simulate(program.robot, controller, q, v, 0.002, step=1e-3, t0=T)
     assert (motion.status == Status.SINGULAR).all()
     assert not motion.ok
-    ((time, said),) = motion.notes
+    ((time, message),) = motion.notes
     assert time == T
-    assert "'row1' depends on 'row0'" in said
+    assert "'row1' depends on 'row0'" in message
     calm = ProgramController(program, method=LeastNormMultipliers())
     assert simulate(program.robot, calm, q, v, 0.002, step=1e-3, t0=T).ok
 
@@ -420,7 +420,7 @@ def test_a_small_row_is_no_dependent_row(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("realization", ["ideal", "actuated"])
-def test_proximal_steps_that_have_not_converged_are_told(
+def test_proximal_steps_that_have_not_converged_are_reported(
     angle: float, realization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_no_compiler(monkeypatch)
@@ -459,7 +459,7 @@ def test_lanes_of_a_batch_end_where_steps_do_not_converge(compiled: bool, monkey
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_bounded_inputs_meet_them_or_tell_what_is_missed(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounded_inputs_meet_them_or_report_what_is_missed(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any bound in the way."""
     use_no_compiler(monkeypatch)
     program, q, v = lines(angle)

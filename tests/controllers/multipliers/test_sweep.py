@@ -95,7 +95,7 @@ def test_operations_grow_linearly_with_the_joints_and_those_of_a_dense_matrix_wi
 def test_it_is_chosen_from_where_it_takes_fewer_operations(build: Build, least: int) -> None:
     for n in (least - 1, least):
         other = build(n, Recurrent())
-        # One row more than there are velocities is none.
+        # One row more than velocities has no solution.
         if n > 1:
             fewer = operations(other, SweepMultipliers()) <= operations(other, LdlMultipliers())
             assert fewer is (n >= least)
@@ -124,7 +124,7 @@ def test_whatever_the_formulation_the_motion_is_the_same() -> None:
             np.testing.assert_allclose(one.force, R, rtol=0, atol=1e-11 * np.abs(R).max())
 
 
-def test_a_controller_says_which_method_was_chosen() -> None:
+def test_a_controller_names_the_chosen_method() -> None:
     assert isinstance(ProgramController(problem("regular").program).method, SweepMultipliers)
     wheels = robot_case("two-wheel robot").robot
     assert isinstance(ProgramController(two_rows(wheels)).method, LdlMultipliers)
@@ -159,7 +159,7 @@ def test_with_another_mass_matrix_the_factorization_is_chosen() -> None:
     assert isinstance(ProgramController(program).method, LdlMultipliers)
 
 
-def test_how_near_a_row_nonlinear_in_a_is_to_vanishing_is_told_without_a_dense_matrix() -> None:
+def test_pivots_of_rows_nonlinear_in_a_need_no_dense_matrix() -> None:
     robot = dense(chain(16))
     program = Program(robot, second_order(robot.coordinates.a[0] ** 2 - 4.0))
     symbols = [robot.t, robot.q, robot.v, robot.coordinates.a, program.p]

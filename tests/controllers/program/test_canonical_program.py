@@ -153,8 +153,8 @@ def test_deviations_as_coordinates_stay_those_of_the_rows_and_lose_energy() -> N
     motion = simulate(robot, ProgramController(program), Q0, V0, 2.0, step=0.1, integrator=DOP853(1e-12, 1e-12))
     np.testing.assert_allclose(found[:, :3], motion.q, rtol=0, atol=1e-9)
     outputs = {"y": whole.y, "second": whole.second, "rate": whole.y_rate, "energy": whole.energy}
-    told = Kernel("told", whole.symbols, outputs, compiled=False)
-    values = np.array([told(t, *np.split(s, [3, 6, 7, 8]), p) for t, s in zip(times, found, strict=True)])
+    reported = Kernel("told", whole.symbols, outputs, compiled=False)
+    values = np.array([reported(t, *np.split(s, [3, 6, 7, 8]), p) for t, s in zip(times, found, strict=True)])
     np.testing.assert_allclose(values[:, :2], motion.deviation, rtol=0, atol=1e-9)
     y, second, rate, energy = values.T
     np.testing.assert_allclose(energy, (1.5 * rate**2 + 30.0 * y**2 + 2.0 * second**2) / 2, rtol=1e-12)
@@ -163,7 +163,7 @@ def test_deviations_as_coordinates_stay_those_of_the_rows_and_lose_energy() -> N
     # −dE/dt = ẏ ∂D/∂ẏ + y′ ∂D/∂y′, integrated by the trapezoidal rule between many samples.
     fine = np.linspace(0.0, 0.2, 401)
     near = integrated(kernel, [3, 3, 1, 1, 1], start, p, fine)
-    values = np.array([told(t, *np.split(s, [3, 6, 7, 8]), p) for t, s in zip(fine, near, strict=True)])
+    values = np.array([reported(t, *np.split(s, [3, 6, 7, 8]), p) for t, s in zip(fine, near, strict=True)])
     lost = np.trapezoid(9.0 * values[:, 2] ** 2 + 8.0 * values[:, 1] ** 2, fine)
     assert values[0, 3] - values[-1, 3] == pytest.approx(lost, rel=1e-5)
 

@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("robot", [FULL, REDUCED], ids=["full", "reduced"]
 
 
 def program(robot: Robot) -> Program:
-    """The nose goes along a clothoid at constant pace, told by its second derivatives."""
+    """The nose goes along a clothoid at constant speed, given by its second derivatives."""
     nose = robot.points["nose"]
     curved = path_curvature(nose, SHARPNESS * PACE * robot.t)
     return Program(robot, [curved, tangential_acceleration(nose, 0.0)])
@@ -70,7 +70,7 @@ def test_the_reference_model_is_the_ideal_motion(robot: Robot) -> None:
 
 
 @BOTH
-def test_the_robot_comes_to_the_planned_place_as_said(robot: Robot) -> None:
+def test_the_robot_reaches_the_planned_position_as_documented(robot: Robot) -> None:
     """From 0.3 m beside it and turned: e = (e₀ + (ė₀ + ω e₀) t) exp(−ω t), and the nose is on the clothoid."""
     q, v = start(robot, ahead=-0.2, left=0.25, turned=0.4)
     motion = simulate(robot, tracking(robot), q, v, 4.0, step=5e-3)
@@ -84,7 +84,7 @@ def test_the_robot_comes_to_the_planned_place_as_said(robot: Robot) -> None:
 
 
 def test_the_program_alone_stays_where_it_was_put() -> None:
-    """What the reference model is for: the program of second order does not see that it is 0.3 m beside its plan."""
+    """Purpose of the reference model: the program of second order does not see that it is 0.3 m beside its plan."""
     q, v = start(REDUCED, left=0.3)
     alone = ProgramController(program(REDUCED), realization="actuated")
     motion = simulate(REDUCED, alone, q, v, 3.0, step=5e-3)
@@ -161,7 +161,7 @@ def test_what_cannot_be_tracked_is_refused() -> None:
         ReferenceModel(program(REDUCED), np.zeros(4), np.zeros(2))
 
 
-def test_a_reference_model_that_comes_to_rest_is_said() -> None:
+def test_a_reference_model_that_comes_to_rest_is_reported() -> None:
     """At rest a path has no curvature: the plan, and with it the run, ends with a sentence."""
     robot = REDUCED
     q, _ = start(robot)

@@ -111,7 +111,7 @@ def test_defaults() -> None:
     ]
 
 
-def test_fields_of_one_name_are_told_apart() -> None:
+def test_fields_of_one_name_are_distinguished() -> None:
     other = EruginField(line((0, 0), (1, 1), name="path"), speed=1.0)
     with pytest.raises(ParameterError, match=r"two different parameters are called 'path.start_x'.*name="):
         Program(ROBOT, [follow(field("line", 0), TIP), follow(other, ELBOW)])

@@ -59,7 +59,7 @@ def test_parameters_are_changed_in_place() -> None:
     np.testing.assert_array_equal(tick.output, controller.control(0.0, q, v, {"m2": 4.0}))
 
 
-def test_arms_stretched_out_are_singular_and_numbers_that_are_none_are_told() -> None:
+def test_stretched_arms_are_singular_and_nan_is_reported() -> None:
     tick = BufferedTick.of(ProgramController(program(2)))
     found: list[Status] = []
     for q, v in (((0.0, 0.0), 0.0), ((0.4, 0.9), 0.0), ((0.4, 0.9), np.nan)):
@@ -69,7 +69,7 @@ def test_arms_stretched_out_are_singular_and_numbers_that_are_none_are_told() ->
     assert found == [Status.SINGULAR, Status.OK, Status.NOT_FINITE]
 
 
-def test_each_tick_has_arrays_of_its_own() -> None:
+def test_each_tick_has_separate_arrays() -> None:
     controller = ProgramController(program())
     one, other = BufferedTick.of(controller), BufferedTick.of(controller)
     one.q[:], other.q[:] = (0.3, 0.5, -0.4), (0.9, 0.5, 0.4)
@@ -213,7 +213,7 @@ def test_more_inputs_than_freedom_takes_the_least_effort() -> None:
     np.testing.assert_allclose(solution.input, np.array([1.0, 2.0, -1.0]), atol=1e-14)  # 6 = B u, least norm
 
 
-def test_a_stretched_arm_is_singular_and_says_which_row() -> None:
+def test_a_stretched_arm_is_singular_and_the_row_is_named() -> None:
     controller = ProgramController(disc_program())
     solution = controller.solve(0.0, STRETCHED, [0.1, 0.2])
     assert solution.status is Status.SINGULAR
@@ -329,9 +329,9 @@ def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> Non
     x, y = ca.vertsplit(robot.points["tip"])
     q = [-0.9, 1.4]
 
-    def contradicts(rows: list[Constraint], said: str) -> None:
+    def contradicts(rows: list[Constraint], message: str) -> None:
         program = Program(robot, rows)
-        with pytest.raises(ContradictoryProgramError, match=said) as caught:
+        with pytest.raises(ContradictoryProgramError, match=message) as caught:
             start_on(program, q)
         assert "reach" not in str(caught.value)
         assert "Remove one of these rows" in str(caught.value)
@@ -370,7 +370,7 @@ def test_start_on_lets_rows_depend_that_agree(scale: float) -> None:
         start_on(twice(1.5), [-0.9, 1.4])
 
 
-def test_start_on_says_what_is_missed_out_of_reach() -> None:
+def test_start_on_reports_the_distance_when_out_of_reach() -> None:
     program = disc_program()
     with pytest.raises(NotConvergedError, match=r"'at' is missed by -?0\.\d+; it may be out of reach"):
         start_on(program, ELBOW, at=[(program.robot.points["tip"], (1.5, 0.0))])

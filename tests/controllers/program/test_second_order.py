@@ -179,7 +179,7 @@ def kkt(robot: Robot, program: Program, curved: int, q: Array, v: Array, start: 
     z = ca.SX.sym("z", n + A.size1() + m)
     a, mu, lam = z[:n], z[n : n + A.size1()], z[n + A.size1() :]
     rows = ca.substitute(program.theta @ c.a - program.beta, c.a, a)
-    # The gradient of the curved row is taken here anew, and not from Θ.
+    # The gradient of the nonlinear row is derived here independently of Θ.
     gradient = ca.jacobian(rows, a)
     motion = robot.mass_matrix @ a + robot.bias - A.T @ mu - gradient.T @ lam
     inputs = {"z": z, "t": c.t, "q": c.q, "v": c.v, "p": program.p}
@@ -281,7 +281,7 @@ def test_a_row_out_of_reach_of_the_others_is_named() -> None:
     assert solution.program_residual >= 0.75 - 1e-9
 
 
-def test_a_branch_is_kept_past_a_near_miss_and_lost_at_none() -> None:
+def test_a_branch_is_followed_past_near_misses_and_ends_where_there_is_no_root() -> None:
     """x″² = A(t)²: the roots come as near as 2e-3 and go apart; steps in time far wider than that keep to one side."""
     robot = slider()
     a, t = robot.coordinates.a, robot.t
@@ -293,23 +293,23 @@ def test_a_branch_is_kept_past_a_near_miss_and_lost_at_none() -> None:
             expected = sign * np.sqrt(1e-6 + (time - 0.5) ** 2)
             np.testing.assert_allclose(found.acceleration, [expected], rtol=1e-9)
             np.testing.assert_allclose(found.force, [2.0 * expected], rtol=1e-9)
-    # With a gap in time in which there is none, the branch ends, although the next sample has a root again.
+    # With a gap in time in which there is no root, the branch ends, although the next sample has a root again.
     program = Program(robot, second_order(a**2 - ((t - 0.5) ** 2 - 0.01), name="gap"))
     controller = ProgramController(program, acceleration_guess=[1.0])
     assert controller.solve(0.3, [0.0], [0.0]).status is Status.OK
     ended = controller.solve(0.75, [0.0], [0.0])
-    assert ended.status is Status.OK, "both ends of the way lie on the same root, and nothing in between is asked for"
+    assert ended.status is Status.OK, "both ends of the way lie on the same root, and nothing in between is evaluated"
     ended = controller.solve(0.55, [0.0], [0.0])
     assert ended.status is Status.NOT_CONVERGED
     assert "branch of accelerations followed so far ends at t = 0.6" in ended.message
     assert "'gap' is missed by" in ended.message
     assert "call reset() first" in ended.message
-    # A failure is not remembered: from where it was last found it goes on.
+    # A failure is not remembered: the search continues from the last root.
     assert controller.solve(0.8, [0.0], [0.0]).status is Status.OK
 
 
 def test_reset_forgets_the_branch() -> None:
-    """(a − c)(a + 1) = 0 with c from 1 to −3: the root followed from a = 1 is c; a search anew from 0.2 finds −1."""
+    """(a − c)(a + 1) = 0 with c from 1 to −3: the root followed from a = 1 is c; a new search from 0.2 finds −1."""
     robot = slider()
     a, t = robot.coordinates.a, robot.t
     program = Program(robot, second_order((a - (1 - t)) * (a + 4.0 + 3 * ca.tanh(9 * (0.5 - t))), name="two"))

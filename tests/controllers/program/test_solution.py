@@ -1,4 +1,4 @@
-"""What a solution says of itself: residuals, power and uniqueness, from the data and not from the method."""
+"""Residuals, power and uniqueness of a solution, from the data and not from the method."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_through_inputs_the_null_space_is_that_of_what_they_reach() -> None:
         assert (solution.status is Status.OK) is expected
 
 
-def test_numbers_of_a_singular_state_are_told_without_a_warning() -> None:
+def test_numbers_of_a_singular_state_are_returned_without_a_warning() -> None:
     case = problem("regular")
     solution = ProgramController(case.program).solve(0.0, [0.0, 0.0], [0.1, 0.2])
     assert isinstance(solution, Solution)

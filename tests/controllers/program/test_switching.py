@@ -1,4 +1,4 @@
-"""Rows that are on at times: what is off asks for nothing, what is on is as it always was, and nothing is mistaken."""
+"""Rows that are switched on and off: inactive ones require nothing, active ones are as without switching."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slider(mass: float = 100.0) -> Robot:
 
 
 @pytest.mark.parametrize("realization", REALIZATIONS)
-def test_a_row_that_is_off_asks_for_nothing(realization: Literal["ideal", "actuated"]) -> None:
+def test_a_row_that_is_off_requires_nothing(realization: Literal["ideal", "actuated"]) -> None:
     """On or off, beside programs that have the row always or never."""
     arm = two_link_arm()
     tip = arm.points["tip"]
@@ -62,7 +62,7 @@ def test_a_row_that_is_off_asks_for_nothing(realization: Literal["ideal", "actua
 
 
 @pytest.mark.parametrize("called", [False, True])
-def test_a_mass_is_free_until_its_row_goes_on(called: bool) -> None:
+def test_a_mass_is_free_until_its_row_switches_on(called: bool) -> None:
     """x = 0.3 + 0.2 t up to t = 1, then y″ + 2α y′ + α² y = 0 from there: y = (y₁ + (v₁ + α y₁) τ) exp(−α τ)."""
     robot, alpha = slider(), 6.0
     row = holonomic(robot.q, perturbation=Baumgarte(alpha), name="rest", when=Schedule(((1.0, math.inf),)))
@@ -83,7 +83,7 @@ def test_a_mass_is_free_until_its_row_goes_on(called: bool) -> None:
         np.testing.assert_array_equal(motion.active[:, 0], motion.t >= 1.0 - 1e-12)
 
 
-def test_a_pivot_that_falls_because_a_row_goes_on_is_no_singularity() -> None:
+def test_a_pivot_that_falls_because_a_row_switches_on_is_not_a_singularity() -> None:
     """Off, the pivot is 1; on, it is 1/m = 0.01, with nothing between: a run must not stop for that."""
     robot = slider(100.0)
     row = nonholonomic(robot.v - 0.1, perturbation=FirstOrder(5.0), when=Schedule(((0.2, 0.4), (0.6, math.inf))))
@@ -196,7 +196,7 @@ def test_a_condition_may_use_parameters_and_every_maker_takes_one() -> None:
     assert not ProgramController(disc_program()).switches
 
 
-def test_a_curved_row_that_goes_on_starts_from_its_guess() -> None:
+def test_a_nonlinear_row_that_switches_on_starts_from_its_guess() -> None:
     """a² = 4, on from t = 1, with the guess on the negative side; before, the mass is free."""
     robot = slider(2.0)
     curved = second_order(robot.coordinates.a**2 - 4.0, name="curved", when=Schedule(((1.0, 2.0),)))

@@ -46,7 +46,7 @@ def critically_damped(y0: Array, rate0: Array, t: Array) -> Array:
 
 
 @pytest.mark.parametrize("links", [2, 5, 10])
-def test_the_tip_of_a_chain_comes_onto_its_circle_as_the_perturbation_equation_says(links: int) -> None:
+def test_the_tip_of_a_chain_converges_to_its_circle_by_the_perturbation_equation(links: int) -> None:
     """From a start 5 cm and 0.5 m/s off; a redundant chain takes the least torques in the metric of its motion."""
     robot = chain(links)
     tip = robot.points["tip"]
@@ -119,7 +119,7 @@ def test_a_wrong_model_leaves_a_deviation_that_faster_gains_make_smaller() -> No
     assert worst[1] == pytest.approx(worst[0] / 16.0, rel=0.3)
 
 
-def test_a_passive_joint_is_said_not_to_be_realisable_by_both() -> None:
+def test_both_report_that_a_passive_joint_cannot_realise_the_program() -> None:
     """Two rows, one drive: analyse says so, the controller refuses, and the ideal force shows what is missing."""
     robot = with_inputs(chain(2), ["M1"])
     program = Program(robot, tracking(robot.points["tip"], [0.7, 0.3], perturbation=Baumgarte(RATE), name="tip"))
@@ -134,7 +134,7 @@ def test_a_passive_joint_is_said_not_to_be_realisable_by_both() -> None:
 CRANK, ROD, SLIDER = 0.153, 0.306, 0.076
 
 
-def test_a_crank_moves_its_slider_as_asked_by_the_torque_of_virtual_work() -> None:
+def test_a_crank_moves_its_slider_as_prescribed_by_the_torque_of_virtual_work() -> None:
     """The slider goes to and fro as a cosine; τ from the reduced equation J(φ) φ̈ + J′ φ̇²/2 + V′ = τ of one angle.
 
     Its inertia comes from the positions alone, by differences of them.

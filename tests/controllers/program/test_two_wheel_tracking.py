@@ -163,7 +163,7 @@ def test_a_path_beside_a_second_order_row_brings_the_nose_back() -> None:
     np.testing.assert_allclose(motion.evaluate(ca.norm_2(c.rate(nose))), np.hypot(0.8, slope), atol=1e-8)
 
 
-def test_a_start_off_a_first_order_program_falls_as_said() -> None:
+def test_the_deviation_from_a_first_order_program_decays_as_documented() -> None:
     """At the axle: speed and bend both off by what exp(−10 t) leaves."""
     rows = [bend(REDUCED, 0.6), speed(REDUCED.points["axle"], 0.5)]
     motion = run(REDUCED, rows, [0.0, 0.0, 0.3], [0.9, -0.4], 2.0)
@@ -268,7 +268,7 @@ def test_what_the_wheels_reach_moves_as_under_the_ideal_force(robot: Robot, name
 
 @BOTH
 @pytest.mark.parametrize("name", UNREACHED)
-def test_what_the_wheels_do_not_reach_is_said_by_both(robot: Robot, name: str) -> None:
+def test_both_report_what_the_wheels_cannot_reach(robot: Robot, name: str) -> None:
     """The axle moves along the heading only: across it there is no second derivative to command."""
     program = Program(robot, UNREACHED[name](robot))
     # On the path, along it: the row of the path is across the heading, where no torque acts.

@@ -46,8 +46,8 @@ def lyapunov(controller: AdaptiveProgramController, run: Run, p: dict[str, float
     rates = values["adaptive.adaptation"] * widths**2
     truth = np.array([product.value({**robot.nominal, **p}) for product in controller.regressor.products])
     V: list[float] = []
-    for q, told in zip(run.q, run.told, strict=True):
-        s, error = told[:n], told[n : n + truth.size] - truth
+    for q, reported in zip(run.q, run.recorded, strict=True):
+        s, error = reported[:n], reported[n : n + truth.size] - truth
         V.append(float(s @ robot.evaluate(robot.mass_matrix, q=q, p=p) @ s / 2 + error @ (error / rates) / 2))
     return np.array(V)
 
@@ -75,11 +75,11 @@ def test_the_function_of_lyapunov_falls_as_it_must(payload: float, bounds: tuple
     controller = AdaptiveProgramController(moving(robot), {"m2": bounds}, rate=5.0)
     run = followed(controller, {"m2": payload}, 1.5, step)
     V = lyapunov(controller, run, {"m2": payload})
-    s = run.told[:, :2]
+    s = run.recorded[:, :2]
     M = np.array([robot.evaluate(robot.mass_matrix, q=q) for q in run.q])
     power = 5.0 * np.einsum("ki,kij,kj->k", s, M, s)
     balance = np.concatenate([[0.0], np.cumsum((power[1:] + power[:-1]) / 2) * step])
-    stopped = bool(run.told[:, 2].max() == bounds[1])
+    stopped = bool(run.recorded[:, 2].max() == bounds[1])
     assert stopped is bool(payload == 3.5)
     if stopped:
         assert (V - V[0] + balance).max() < 2e-4 * V[0]
@@ -152,7 +152,7 @@ def test_estimates_come_true_if_the_motion_excites_them_and_need_not_if_it_does_
     assert ends["moving"][1] == pytest.approx(plant, abs=0.01)
 
 
-def test_products_are_unknowns_of_their_own() -> None:
+def test_products_are_separate_unknowns() -> None:
     """Mass, place and inertia of the second link, of which the forces hold m, m c and m c² + I."""
     unknown = {"m2": (0.5, 4.0), "c2": (0.1, 0.6)}
     controller = AdaptiveProgramController(moving(arm()), unknown, rate=5.0, adaptation=1.0, products=True)
@@ -170,7 +170,7 @@ def test_estimates_stay_within_their_bounds() -> None:
     """A plant heavier than they allow: the estimate goes to its bound and stays."""
     controller = AdaptiveProgramController(moving(arm()), {"m2": (1.0, 2.0)}, rate=5.0, adaptation=5.0)
     run = followed(controller, {"m2": 4.0}, 1.5, 5e-3)
-    estimates = run.told[:, 2]
+    estimates = run.recorded[:, 2]
     assert estimates.max() == 2.0
     assert estimates.min() >= 1.0
 
@@ -208,7 +208,7 @@ def test_only_samples_change_what_is_remembered() -> None:
     np.testing.assert_array_equal(controller.control(0.0, START, [0.1, 0.2]), u)
 
 
-def test_a_run_may_begin_with_another_estimate_within_the_bounds() -> None:
+def test_a_run_may_start_from_another_estimate_within_the_bounds() -> None:
     controller = AdaptiveProgramController(moving(arm()), {"m2": (0.5, 5.0)}, rate=5.0)
     controller.advance(0.0, START, [0.0, 0.0], {"m2": 3.0})
     assert controller.estimates["m2"] == 3.0
@@ -298,7 +298,7 @@ def test_the_function_of_lyapunov_falls_with_loops_wheels_and_quasi_velocities(
         lambda t, q, v: np.concatenate([controller.sliding(t, q, v), list(controller.estimates.values())]),
         plant,
     )
-    V, s = lyapunov(controller, run, plant), run.told[:, :n]
+    V, s = lyapunov(controller, run, plant), run.recorded[:, :n]
     power = [kappa * x @ robot.evaluate(robot.mass_matrix, q=q) @ x for x, q in zip(s, run.q, strict=True)]
     balance = np.concatenate([[0.0], np.cumsum(np.add(power[1:], power[:-1]) / 2) * step])
     np.testing.assert_allclose(V, V[0] - balance, atol=2e-4 * V[0])
@@ -344,7 +344,7 @@ def test_at_a_singular_place_nothing_is_learnt() -> None:
         assert bool(controller.memory.slope.any()) is (t != 0.1)
 
 
-def test_where_the_inputs_do_not_reach_what_is_free_it_is_said() -> None:
+def test_free_motion_that_the_inputs_cannot_affect_is_reported() -> None:
     """A bead on a circle that is pushed along x: at (1, 0) no push moves it, although the row is independent."""
     q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
     p = Parameters.declare({"m": 2.0})

@@ -107,7 +107,7 @@ def test_an_unknown_payload_leaves_no_deviation() -> None:
     assert np.abs(motions[1].deviation[-1]).max() < 1e-6
 
 
-def test_rows_of_order_1_come_to_their_speed_against_friction() -> None:
+def test_rows_of_order_1_reach_their_speed_against_friction() -> None:
     """ẏ′ + k y′ = d/m leaves d/(m k)."""
     program = cart(FirstOrder(3.0))
     plant = pushed(program.robot, np.array([-1.2]))
@@ -318,7 +318,7 @@ def test_the_integral_stops_at_its_bound_and_comes_back_sooner() -> None:
             1e-2,
             lambda t, q, v, c=controller, k=gain: k * c.integrals["place"],  # type: ignore[misc]
         )
-        largest = np.abs(run.told).max()
+        largest = np.abs(run.recorded).max()
         assert largest == pytest.approx(5.0) if bound else largest > 15.0
         overshoot.append(float(-run.q[run.t > 6.0].min()))
     assert 0.0 < overshoot[1] < 0.5 * overshoot[0]
@@ -347,8 +347,8 @@ def test_limits_freeze_the_integral_but_let_it_fall() -> None:
         lambda t, q, v: 0.0,
     )
     assert np.abs(free.u).max() > 5.0
-    # Frozen while pressed, although the deviation goes on growing; it falls once there is room again.
-    assert np.ptp(run.told[pressed]) == 0.0
+    # Frozen while pressed, although the deviation continues to grow; it falls once there is room again.
+    assert np.ptp(run.recorded[pressed]) == 0.0
     assert np.ptp(run.q[pressed]) > 0.3
     assert abs(run.q[-1, 0]) < 0.05 * np.abs(run.q).max()
     motion = simulate(plant, controller, [0.0], [0.0], 0.8, step=1e-2)

@@ -64,7 +64,7 @@ def test_the_load_is_a_flat_output_with_two_integrators() -> None:
 @pytest.mark.parametrize(
     ("fast", "path", "smoothness"), [(False, (START, END, DURATION), 6), (True, FAST, 4)], ids=["published", "fast"]
 )
-def test_feedforward_is_what_flatness_says(
+def test_feedforward_is_that_of_flatness(
     fast: bool, path: tuple[tuple[float, float], tuple[float, float], float], smoothness: int
 ) -> None:
     """Over the whole manoeuvre of the authors' code, and over one with more than 30° of swing."""
@@ -73,10 +73,10 @@ def test_feedforward_is_what_flatness_says(
     state: tuple[Array | None, Array | None] = (None, None)
     found: list[Array] = []
     for t in times:
-        told = law.feedforward(float(t), *state)
-        state = (told.q, told.v)
-        found.append(np.concatenate([told.q, told.v, told.input]))
-        assert told.residual < 1e-10
+        reported = law.feedforward(float(t), *state)
+        state = (reported.q, reported.v)
+        found.append(np.concatenate([reported.q, reported.v, reported.input]))
+        assert reported.residual < 1e-10
     np.testing.assert_allclose(np.array(found), np.hstack([q, v, u]), rtol=1e-8, atol=1e-8)
     if fast:
         assert np.abs(q[:, 2]).max() > 0.5
@@ -121,7 +121,7 @@ def test_the_load_keeps_to_its_path_from_a_start_on_it(extension: Extension) -> 
 
 
 @pytest.mark.parametrize("extension", ["quasi-static", "integrators"])
-def test_off_the_path_the_load_comes_back_as_the_poles_say(extension: Extension) -> None:
+def test_off_the_path_the_load_returns_by_the_poles(extension: Extension) -> None:
     """Both rows from rest beside the path, each against the solution of its own equation."""
     orders = (4, 2) if extension == "quasi-static" else (4, 4)
     poles = [[-2.0, -3.0, -5.0, -7.0], [-2.5, -4.0, -6.0, -8.0][: orders[1]]]
@@ -142,7 +142,7 @@ def test_off_the_path_the_load_comes_back_as_the_poles_say(extension: Extension)
 
 @pytest.mark.parametrize("extension", ["quasi-static", "integrators"])
 def test_a_rope_that_would_have_to_push_is_singular(extension: Extension) -> None:
-    """Where the load is to fall freely, at 6 t = g, the rope pulls nothing, and its direction acts on nothing."""
+    """When the load is to fall freely, at 6 t = g, the rope pulls nothing, and its direction acts on nothing."""
     robot = crane()
     falling = holonomic(robot.points["load"] - ca.vertcat(0.0, -4.0 - robot.t**3), name="load")
     law = ServoController(Program(robot, falling), near=[0.0, 4.0, 0.0], extension=extension)

@@ -1,4 +1,4 @@
-"""What servo-programs leave over: zeros against python-control and closed forms, growth along motions, inversion."""
+"""Internal dynamics of servo-programs: zeros by python-control and closed forms, growth along motions, inversion."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_stiff_springs_do_not_hide_a_slow_zero(stiffness: float) -> None:
 
 @pytest.mark.parametrize("chain", [1, 2, 3])
 @pytest.mark.parametrize("stiff", [1.0, 1e4])
-def test_eigenvalues_are_off_by_no_more_than_is_said(chain: int, stiff: float) -> None:
+def test_eigenvalues_are_accurate_to_the_reported_error(chain: int, stiff: float) -> None:
     """Jordan blocks at zero and at one, beside a spring: rounding splits a double one by its root."""
     blocks = [np.eye(chain, k=1), np.eye(chain) + np.eye(chain, k=1), np.array([[0.0, 1.0], [-(stiff**2), 0.0]])]
     exact = np.r_[np.zeros(chain), np.ones(chain), 1j * stiff, -1j * stiff]
@@ -120,7 +120,7 @@ def test_eigenvalues_are_off_by_no_more_than_is_said(chain: int, stiff: float) -
         found, margin = eigenvalues(matrix, 1e-15 * float(np.abs(matrix).max()))
         away = np.abs(found[:, None] - exact[None, :])
         assert (away.min(axis=1) <= margin).all()
-        # Not so far that nothing could be said of those at one, but where rounding is large and they are not simple.
+        # Not so far that those at one could not be determined, but where rounding is large and they are not simple.
         seen = max(seen, away.min(axis=1).max())
         if chain == 1 or stiff == 1.0:
             assert int((found.real > margin).sum()) == chain
@@ -279,7 +279,7 @@ def test_a_motion_that_is_cut_short_is_the_same_motion() -> None:
     np.testing.assert_allclose(short.u, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_what_cannot_be_inverted_is_told() -> None:
+def test_what_cannot_be_inverted_is_reported() -> None:
     robot = acrobot()
     swinging = servo(robot, robot.q[1] - 0.3 * transition(robot.t, 1.0), [0.0, 0.0])
     with pytest.raises(ModelError, match="zeros without real part are not supported"):

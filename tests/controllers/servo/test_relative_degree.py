@@ -188,25 +188,25 @@ def test_a_robot_that_drives_and_joints_that_give_keep_their_degrees() -> None:
 
 @pytest.mark.parametrize(("start", "speed", "after"), [([0.1, 0.0], [0.1, 0.0], 0.0), ([0.2, 0.0], [0.0, 0.3], 1e-3)])
 @pytest.mark.parametrize("held", [False, True])
-def test_a_run_that_meets_such_a_place_ends_in_words_of_its_own(
+def test_a_run_that_meets_such_a_position_ends_with_a_specific_message(
     start: list[float], speed: list[float], after: float, held: bool
 ) -> None:
     robot = ball_and_beam()
     program = Program(robot, holonomic(robot.q[0] - 0.1 * ca.sin(robot.t), name="ball"))
     servo = ServoController(program, near=[0.2, 0.0], near_velocity=[0.0, 0.5], allow_unstable_internal=True)
     law = SampleAndHold(servo, 1e-3) if held else servo
-    said = "Row 'ball' vanishes.*loses its relative degree here.*near_velocity="
-    with pytest.raises(SimulationError, match=said) as caught:
+    message = "Row 'ball' vanishes.*loses its relative degree here.*near_velocity="
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(robot, law, start, speed, 5.0, step=1e-3)
     assert caught.value.status is Status.SINGULAR
     assert caught.value.trajectory.t[-1] >= after
     assert "multipliers" not in str(caught.value)
     if not after:
-        with pytest.raises(SingularProgramError, match=said):
+        with pytest.raises(SingularProgramError, match=message):
             servo.control(0.0, start, speed)
 
 
-def test_outputs_that_nothing_reaches_are_told() -> None:
+def test_outputs_that_no_input_reaches_are_reported() -> None:
     robot = passive_joint_arm()
     with pytest.raises(ModelError, match=r"2 rows \(y\[0\], y\[1\]\), but arm with a passive joint has only 1 input"):
         ServoController(Program(robot, holonomic(robot.q, name="y")), near=[0.0, 0.0])
@@ -234,7 +234,7 @@ def test_what_the_pattern_excludes_is_not_differentiated() -> None:
     assert "no input of system (u_0, u_1) reaches any derivative of 'free'" in str(found)
 
 
-def test_expressions_that_explode_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expressions_that_grow_too_large_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure, "LARGEST", 100)
     robot = elastic(3)
     found = relative_degree(Program(robot, holonomic(robot.q[:3], name="links")), near=np.zeros(6))

@@ -36,7 +36,7 @@ def elastic_joint() -> Robot:
     return flexible_joint_arm([Link(0.8, 2.0, 0.5, 0.3)], stiffness=[120.0], rotor_inertia=[0.07])
 
 
-def test_an_elastic_joint_is_driven_as_spong_says() -> None:
+def test_an_elastic_joint_is_driven_as_by_spong() -> None:
     """[Spong1987]: u = k (φ − θ) + (J/k) (I v + k θ̈ − m g c (sin θ θ̈ + cos θ θ̇²)), v the fourth derivative wanted."""
     robot = elastic_joint()
     law = ServoController(Program(robot, holonomic(robot.q[0] - 0.3, name="link")), near=[0.3, 0.4], rates=RATE)
@@ -52,7 +52,7 @@ def test_an_elastic_joint_is_driven_as_spong_says() -> None:
 
 
 @pytest.mark.parametrize("joint", [0, 1], ids=["non-collocated", "collocated"])
-def test_an_acrobot_is_linearized_as_spong_says(joint: int) -> None:
+def test_an_acrobot_is_linearized_as_by_spong(joint: int) -> None:
     """[Spong1994]: the other equation gives the other acceleration, and the driven one the torque."""
     robot = acrobot()
     law = ServoController(Program(robot, holonomic(robot.q[joint], name="joint")), near=[0.0, 0.0], rates=RATE)
@@ -147,9 +147,9 @@ def test_rows_that_wait_for_each_other_all_obey(extension: Extension) -> None:
     t = robot.t
     program = Program(robot, holonomic(robot.q[:3] - ca.vertcat(t**2, t**4, t**2), name="x"))
     law = ServoController(program, near=[0.0, 0.0, 0.0, 0.0, 0.2], rates=RATE, extension=extension)
-    told = law.feedforward(0.5, [0.2, 0.0, 0.2, 1.4, 0.2])
-    np.testing.assert_allclose(told.q, [0.25, 0.0625, 0.25, 1.5, 1.0 / 6.0], atol=1e-9)
-    np.testing.assert_allclose(told.input, [2.0, 12.0, 0.0], atol=1e-8)
+    reported = law.feedforward(0.5, [0.2, 0.0, 0.2, 1.4, 0.2])
+    np.testing.assert_allclose(reported.q, [0.25, 0.0625, 0.25, 1.5, 1.0 / 6.0], atol=1e-9)
+    np.testing.assert_allclose(reported.input, [2.0, 12.0, 0.0], atol=1e-8)
     motion = simulate(robot, law, [0.1, 0.0, -0.1, 0.0, 0.18], np.zeros(5), 4.0, step=2e-3)
     assert np.abs(motion.deviation[-1, [0, 2]]).max() < 1e-3
     assert np.abs(motion.deviation[-1, 1]) < 0.1 * np.abs(motion.deviation[:, 1]).max()
@@ -236,7 +236,7 @@ def test_bad_gains_and_programs_are_refused() -> None:
         ServoController(Program(free, holonomic(q)), near=[0.0])
 
 
-def test_a_program_out_of_reach_is_told() -> None:
+def test_a_program_out_of_reach_is_reported() -> None:
     robot = acrobot()
     far = Program(robot, holonomic(robot.points["tip"][0] - 10.0, name="far"))
     law = ServoController(far, near=[0.0, 0.0], allow_unstable_internal=True)

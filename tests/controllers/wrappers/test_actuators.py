@@ -16,7 +16,7 @@ from erugin.scenarios import simulate
 from erugin.symbolic import ModelError
 
 from ...support.arms import disc_program, two_link_arm
-from ...support.rail import Feedback, Signal, outputs, rail, told
+from ...support.rail import Feedback, Signal, observations, outputs, rail
 
 Array = NDArray[np.float64]
 TIMES = np.arange(201) * 0.01
@@ -48,7 +48,7 @@ def test_a_saturated_drive_pushes_as_hard_as_it_can_until_it_need_not() -> None:
     assert abs(motion.q[-1, 0]) < 0.02
 
 
-def test_limits_may_differ_from_side_to_side_and_be_none() -> None:
+def test_limits_may_differ_from_side_to_side_and_be_absent() -> None:
     robot = rail()
     swing = Signal(robot, lambda t: 3 * np.sin(5 * t))
     expected = 3 * np.sin(5 * TIMES)
@@ -59,16 +59,16 @@ def test_limits_may_differ_from_side_to_side_and_be_none() -> None:
     np.testing.assert_allclose(outputs(Saturation(swing, np.inf), TIMES, REST), expected, atol=1e-15)
 
 
-def test_forces_are_limited_by_what_is_said_only() -> None:
+def test_forces_are_limited_by_the_given_bounds_only() -> None:
     ideal = ProgramController(disc_program(two_link_arm()))
     with pytest.raises(ModelError, match="the output of the law is a force"):
         Saturation(ideal)
     limited = Saturation(ideal, [5.0, 3.0])
-    said = limited.observe(0.0, [-0.9, 1.4], [0.0, 0.0])
+    expected_message = limited.observe(0.0, [-0.9, 1.4], [0.0, 0.0])
     full = ideal.control(0.0, [-0.9, 1.4], [0.0, 0.0])
-    np.testing.assert_allclose(said.output, np.clip(full, [-5.0, -3.0], [5.0, 3.0]))
-    assert said.status is Status.LIMITED
-    assert "force along" in said.message
+    np.testing.assert_allclose(expected_message.output, np.clip(full, [-5.0, -3.0], [5.0, 3.0]))
+    assert expected_message.status is Status.LIMITED
+    assert "force along" in expected_message.message
     assert limited.memory is None
 
 
@@ -76,7 +76,7 @@ def test_an_output_goes_no_faster_than_its_rate() -> None:
     """A step to 5 at a rate of 4: a ramp, then the step; and down again."""
     robot = rail()
     controller = RateLimit(Signal(robot, lambda t: 5.0 if t < 1.495 else 0.0), 4.0)
-    found = told(controller, TIMES, REST)
+    found = observations(controller, TIMES, REST)
     u = np.array([f.output[0] for f in found])
     up, down = np.minimum(4.0 * TIMES, 5.0), np.maximum(5.0 - 4.0 * (TIMES - 1.49), 0.0)
     np.testing.assert_allclose(u, np.where(TIMES < 1.495, up, down), atol=1e-12)
@@ -89,13 +89,13 @@ def test_an_output_goes_no_faster_than_its_rate() -> None:
     assert controller.control(0.004, [0.0], [0.0])[0] == pytest.approx(0.016)
 
 
-def test_a_jump_that_one_interval_makes_up_for_is_not_told() -> None:
+def test_a_jump_that_one_interval_compensates_is_not_reported() -> None:
     """A staircase of steps of 0.05, in samples of 0.01 s: at a rate of 10 late within samples only, at 3 for longer."""
     robot = rail()
     stairs = SampleAndHold(Signal(robot, lambda t: t), 0.05)
-    quick = told(RateLimit(stairs, 10.0), TIMES, REST)
+    quick = observations(RateLimit(stairs, 10.0), TIMES, REST)
     assert all(f.status is Status.OK for f in quick)
-    slow = told(RateLimit(stairs, 3.0), TIMES, REST)
+    slow = observations(RateLimit(stairs, 3.0), TIMES, REST)
     # A sample after each tick but the first, 0.03 of 0.05 is reached.
     limited = np.flatnonzero([f.status is Status.LIMITED for f in slow])
     np.testing.assert_array_equal(limited, np.arange(6, 201, 5))

@@ -74,15 +74,15 @@ def test_each_law_gets_its_own_parameters() -> None:
     np.testing.assert_array_equal(both.control(0.0, stretched, v, p), pd.control(0.0, stretched, v, theirs))
 
 
-def test_a_law_that_takes_over_tells_its_own_troubles() -> None:
+def test_a_law_that_takes_over_reports_its_own_errors() -> None:
     robot = rail()
     weak = Saturation(Signal(robot, lambda t: 3.0), 2.0)
     controller = Fallback(Signal(robot, refusing), weak)
     controller.advance(0.0, [0.0], [0.0])
-    told = controller.observe(0.0, [0.0], [0.0])
-    assert told.status is Status.HELD
-    assert told.output[0] == 2.0
-    assert told.message.startswith("Another law has taken over: row 'a' vanishes at 0 input 'u' would be 3")
+    reported = controller.observe(0.0, [0.0], [0.0])
+    assert reported.status is Status.HELD
+    assert reported.output[0] == 2.0
+    assert reported.message.startswith("Another law has taken over: row 'a' vanishes at 0 input 'u' would be 3")
 
 
 @pytest.mark.parametrize("lost", [refusing, lambda t: np.nan])
@@ -111,13 +111,13 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
     np.testing.assert_array_equal(motion.u[held], motion.u[held - 1])
 
 
-def test_an_output_that_is_none_is_the_reason_where_there_is_nothing_to_hold() -> None:
+def test_a_nan_output_is_the_reason_where_there_is_nothing_to_hold() -> None:
     controller = Fallback(Signal(rail(), lambda t: np.nan))
     with pytest.raises(NotFiniteError, match=r"^at t = 1: A number is not finite.* There is no"):
         controller.control(1.0, [0.0], [0.0])
 
 
-def test_a_mistake_in_the_call_is_told_while_an_output_is_held() -> None:
+def test_a_mistake_in_the_call_raises_while_an_output_is_held() -> None:
     law = ProgramController(disc_program(), realization="actuated")
     controller = Fallback(law)
     q, v = [-0.9, 1.4], [0.0, 0.0]
@@ -142,7 +142,7 @@ Values = Mapping[str, float] | ArrayLike | None
 
 
 class Moody(Controller):
-    """u = t, but refuses from 1 s to 2 s, by an error or by a number that is none."""
+    """u = t, but refuses from 1 s to 2 s, by an error or by NaN."""
 
     def __init__(self, *, by_error: bool) -> None:
         self.robot, self.by_error = rail(), by_error
@@ -158,7 +158,7 @@ class Moody(Controller):
 
 @pytest.mark.parametrize("by_error", [False, True])
 @pytest.mark.parametrize("on_failure", ["hold", "zero", "other"])
-def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -> None:
+def test_a_refused_output_is_replaced_and_reported(on_failure: str, by_error: bool) -> None:
     law = Moody(by_error=by_error)
     other = Signal(law.robot, lambda t: -t)
     controller = Fallback(law, other if on_failure == "other" else on_failure)  # type: ignore[arg-type]
@@ -169,10 +169,12 @@ def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -
     np.testing.assert_allclose(motion.u[~bad, 0], motion.t[~bad])
     instead = {"hold": np.full(10, 0.9), "zero": np.zeros(10), "other": -motion.t[bad]}[on_failure]
     np.testing.assert_allclose(motion.u[bad, 0], instead, atol=1e-12)
-    (since, said), (again, fine) = motion.notes
+    (since, message), (again, fine) = motion.notes
     assert (round(since, 9), round(again, 9)) == (1.0, 2.0)
-    assert said.startswith({"hold": "The last safe", "zero": "The output is zero", "other": "Another law"}[on_failure])
-    assert ("row 'a' vanishes" in said) is by_error
+    assert message.startswith(
+        {"hold": "The last safe", "zero": "The output is zero", "other": "Another law"}[on_failure]
+    )
+    assert ("row 'a' vanishes" in message) is by_error
     assert fine == Status.OK.sentence
     # What an integrator tries at the end of the last good step is bridged as well.
     assert np.isfinite(motion.q).all()
@@ -213,7 +215,7 @@ def test_mistakes_in_the_call_are_not_bridged() -> None:
     assert controller.observe(0.0, [np.nan, 1.0], [0.0, 0.0]).status is Status.HELD
 
 
-def test_an_arm_that_is_stretched_out_goes_on_with_another_law() -> None:
+def test_a_stretched_arm_continues_with_another_law() -> None:
     """Past the end of its reach the program's rows depend on each other: damping takes over, and it comes to rest."""
     robot = two_link_arm()
     field = EruginField(line((0.5, 0.3), (1.5, 0.5)), speed=0.2)
@@ -233,7 +235,7 @@ def test_an_arm_that_is_stretched_out_goes_on_with_another_law() -> None:
 
 
 def test_rows_that_are_off_at_times_and_rows_that_contradict_each_other() -> None:
-    """Which rows are on is told through wrappers; where they contradict each other, that is the reason for holding."""
+    """Wrappers report which rows are active; where these contradict each other, that is the reason for holding."""
     robot = two_link_arm()
     rows = [
         holonomic(robot.q[0] + 0.9, name="one"),
@@ -355,9 +357,9 @@ def test_an_arm_with_everything_at_once_follows_its_path(integrator: DOP853 | No
     assert np.abs(motion.deviation[late]).max() > 10 * np.abs(ideal.deviation[late]).max()
     tip = np.abs(motion.evaluate(robot.points["tip"]) - ideal.evaluate(robot.points["tip"])).max()
     assert 1e-5 < tip < 0.03
-    told = set(motion.status.tolist())
-    assert Status.HELD in told
-    assert Status.OK in told
-    assert told <= {Status.OK, Status.LIMITED, Status.HELD}
+    reported = set(motion.status.tolist())
+    assert Status.HELD in reported
+    assert Status.OK in reported
+    assert reported <= {Status.OK, Status.LIMITED, Status.HELD}
     again = simulate(robot, Fallback(sensors), q0, v0, 0.1, step=1e-3, integrator=integrator)
     np.testing.assert_array_equal(again.q, motion.q[:101])

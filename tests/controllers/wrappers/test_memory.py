@@ -65,12 +65,12 @@ def test_one_law_serves_in_several_wrappers_at_a_time() -> None:
 
 
 def broken(t: float) -> float:
-    """t, but no number at 1.0 s ≤ t < 2.0 s."""
+    """t, but NaN at 1.0 s ≤ t < 2.0 s."""
     return np.nan if 0.95 <= t < 1.95 else t
 
 
 def moody(*, by_error: bool) -> Controller:
-    """u = t, but refused at 1.0 s ≤ t < 2.0 s, by an error or by a number that is none."""
+    """u = t, but refused at 1.0 s ≤ t < 2.0 s, by an error or by NaN."""
 
     def signal(t: float) -> float:
         if by_error and np.isnan(broken(t)):
@@ -90,7 +90,7 @@ def moody(*, by_error: bool) -> Controller:
         (lambda c: Noise(c, u=1e-9), 0),
     ],
 )
-def test_a_drive_behind_a_sampled_law_that_refused_goes_on_when_it_no_longer_does(
+def test_a_drive_behind_a_sampled_law_that_refused_continues_when_it_no_longer_does(
     drive: Callable[[Controller], Controller], late: int, by_error: bool
 ) -> None:
     """At a tick a quick drive is where the law wanted it before."""
@@ -102,7 +102,7 @@ def test_a_drive_behind_a_sampled_law_that_refused_goes_on_when_it_no_longer_doe
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("drive", [lambda c: RateLimit(c, 1e6), lambda c: MotorLag(c, 1e-4)])
-def test_a_drive_is_not_spoilt_by_a_number_that_is_none(drive: Callable[[Controller], Controller], late: bool) -> None:
+def test_nan_does_not_corrupt_the_state_of_a_drive(drive: Callable[[Controller], Controller], late: bool) -> None:
     """Its own output depends on what it was: NaN would stay for ever, also from a law that says it a sample late."""
     controller = drive(Recorder(rail(), broken) if late else moody(by_error=False))
     for t in np.arange(31) * 0.1:

@@ -108,7 +108,7 @@ def test_time_that_runs_backwards_is_refused() -> None:
 def test_a_delayed_sampled_law_is_exact_whether_or_not_periods_fit(
     time: float, stiffness: float, damping: float, integrator: Integrator
 ) -> None:
-    """What is computed at a tick arrives later, inside a period, at a sample of the simulation."""
+    """The output of a tick arrives later, inside a period, at a sample of the simulation."""
     period, step = 0.05, 0.01
     robot = rail(stiffness, damping)
     controller = Delay(SampleAndHold(Feedback(robot, GAINS), period), time, initial=0.3)

@@ -67,7 +67,7 @@ def test_a_symbolic_law_stays_one_and_moves_as_the_law_that_is_called(way: str) 
     np.testing.assert_allclose(one.deviation, other.deviation, rtol=0.0, atol=1e-13)
     plain = simulate(arm(), hold(), *START, 0.5, step=2e-3)
     assert np.abs(plain.u - one.u).max() > 1e-2
-    # What is told is the true deviation, not what the law believes.
+    # The reported deviation is the true one, not that of the measured state.
     np.testing.assert_allclose(one.deviation, one.evaluate(arm().points["tip"] - ca.DM([0.6, 0.3])), atol=1e-12)
 
 
@@ -119,7 +119,7 @@ def test_equal_parameters_give_different_laws_the_same_errors() -> None:
     assert np.abs(first - second).max() > 1e-5
 
 
-def test_lanes_of_a_batch_see_errors_of_their_own() -> None:
+def test_each_lane_of_a_batch_has_separate_errors() -> None:
     law = MeasurementNoise(hold(), q=1e-3)
     rng = np.random.default_rng(2)
     controller_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.random_ranges.items()}
@@ -343,7 +343,7 @@ def test_what_is_outside_acts_last() -> None:
     np.testing.assert_allclose(outside, np.minimum(inside, 1.0))
 
 
-def test_a_sensor_fails_as_often_as_it_is_told_to_and_the_law_refuses() -> None:
+def test_a_sensor_fails_at_the_given_rate_and_the_law_refuses() -> None:
     controller = Dropout(Seen(rail()), 0.2, seed=3)
     failed = np.zeros(2000)
     for i in range(2000):

@@ -275,7 +275,7 @@ def test_a_perturbation_of_another_order() -> None:
 
 def test_a_force_that_is_not_there() -> None:
     for ask in (contact_force, required_friction):
-        with pytest.raises(ModelError, match="'pole' is not active; the natural constraints are none"):
+        with pytest.raises(ModelError, match="'pole' is not active; the robot's natural constraints: none"):
             ask(ROBOT, POLE)
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ModelError, match="has 1 inputs, but u has shape"):
@@ -286,7 +286,7 @@ def test_a_force_that_is_not_there() -> None:
         contact_force(without_rows(robot, ["pole[0]"]), POLE)
 
 
-def test_a_place_that_nobody_has_told() -> None:
+def test_a_contact_position_that_was_not_given() -> None:
     """There is no nominal place: what is not given is not guessed."""
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ParameterError, match=r"no value for pole\.x, pole\.y"):
@@ -301,7 +301,7 @@ def test_places_of_what_is_not_there() -> None:
 
 
 def test_old_places_are_replaced_and_other_parameters_kept() -> None:
-    """What was p before a step is p after it, but for the foot that has moved."""
+    """Values of p before a step are those after it, except for the foot that has moved."""
     both = [POLE, Contact("end2", UP)]
     robot = with_contacts(ROBOT, both)
     first = contact_positions(robot, both, Q)

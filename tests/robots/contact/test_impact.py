@@ -290,7 +290,7 @@ def test_a_strut_carries_the_momentum_above_it() -> None:
 
 
 def test_a_spring_keeps_the_impact_from_what_it_carries() -> None:
-    """With a spring in the leg only the foot stops: h₀ v²/2 is lost, and the mass above goes on falling."""
+    """With a spring in the leg only the foot stops: h₀ v²/2 is lost, and the mass above continues to fall."""
     h0, m, speed = 0.4, 3.0, 2.5
     link = TelescopicLink(m, 0.0, 1.0, 5000.0, LENGTH)
     robot = with_contacts(exoskeleton([link], base="floating", pole_mass=h0), [POLE])

@@ -128,7 +128,7 @@ def test_a_moving_ground() -> None:
 
 
 def test_a_ground_that_is_torn_apart() -> None:
-    """A rigid rod on two grounds that part with 0.5 m/s: the rows contradict each other, and it is said by how much."""
+    """A rigid rod on two grounds that part with 0.5 m/s: the rows contradict each other, by a reported amount."""
     robot = flying()
     moving = with_point(robot, robot.points["end1"] - ca.vertcat(0.5 * robot.t, 0.0))
     feet = [POLE, Contact("sole", UP)]
@@ -182,7 +182,8 @@ def refused(robot: Robot, message: str, error: type[Exception] = ModelError, **o
 def test_bad_arguments() -> None:
     robot = with_contacts(flying(), [POLE])
     refused(
-        flying(), "'pole' is not active; the natural constraints are 'rigid link 1'. Activate it with with_contacts"
+        flying(),
+        "'pole' is not active; the robot's natural constraints: 'rigid link 1'. Activate it with with_contacts",
     )
     refused(robot, "'end1' is not active", contacts=[TIP])
     refused(robot, "contacts must be a list of Contact", contacts=POLE)
@@ -197,7 +198,7 @@ def test_bad_arguments() -> None:
         impact(robot, [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE]).required_friction(TIP)
 
 
-def test_rows_that_say_nothing_of_an_impact() -> None:
+def test_rows_of_unsuitable_form_are_refused_at_an_impact() -> None:
     robot = with_contacts(flying(), [POLE])
     x, y = robot.v[0], robot.v[1]
     uneven = nonholonomic(x**2 + y**2 - 1.0, name="speed")

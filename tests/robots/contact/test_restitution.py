@@ -155,7 +155,7 @@ def test_a_foot_that_would_be_pulled_does_not_bounce() -> None:
 
 
 def test_feet_that_strike_one_after_the_other() -> None:
-    """A blow that one foot takes alone is given back by it alone, and drives the other into the ground."""
+    """An impact on one foot rebounds from that foot alone, and drives the other into the ground."""
     q, feet = np.array([0.0, 0.0, 0.31, -0.32, 0.44, 1.06]), (POLE, Contact("end2", UP))
     s = WALKER.structure
     M = truth.mass_matrix(s, q)

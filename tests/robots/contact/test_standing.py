@@ -73,8 +73,8 @@ def test_in_space() -> None:
     assert np.abs(motion.q[:, :3] - q0[:3]).max() < 1e-11
 
 
-def test_switched_off_the_motion_goes_on_in_flight() -> None:
-    """From the same q and v: the energy does not jump, the centre goes on with the velocity that it had."""
+def test_switched_off_the_motion_continues_in_flight() -> None:
+    """From the same q and v: the energy does not jump, the centre of mass keeps its velocity."""
     flying, s = built(CASE), CASE.structure
     robot = with_contacts(flying, [POLE])
     q0, v0 = start([POLE])

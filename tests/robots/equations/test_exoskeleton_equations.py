@@ -101,7 +101,7 @@ def test_coefficients_are_the_paper_s(equations: EquationsOfMotion, row: int) ->
 
 
 def test_the_library_s_own_exoskeleton_prints_the_same_lines() -> None:
-    """Asked of the robot itself, as a user would."""
+    """Called on the robot itself, as a user would."""
     link = TelescopicLink(mass=5.0, inertia=0.1, center_ratio=0.5, stiffness=1e4, rest_length=0.4)
     printed = exoskeleton([link, link]).equations()
     assert tuple(str(row) for row in printed.rows) == LINES

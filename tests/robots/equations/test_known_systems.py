@@ -147,7 +147,7 @@ def test_natural_constraints_and_kinematics_are_printed() -> None:
     assert equations_of(pendulum()).kinematics == ()
 
 
-def test_structure_says_what_multiplies_what() -> None:
+def test_structure_returns_the_factors() -> None:
     row = equations_of(coupled_circuits()).rows[0]
     assert {name: str(x) for name, x in row.mass.items()} == {"q1": "L₁", "q2": "L₁₂"}
     assert {names: str(x) for names, x in row.velocity.items()} == {("q1",): "R₁ + R₂", ("q2",): "−R₂"}

@@ -126,7 +126,7 @@ def test_what_is_not_finite_is_shown() -> None:
     assert row.rest[0].reason == "the constant inf"
 
 
-def test_an_intermediate_quantity_has_a_name_of_its_own() -> None:
+def test_an_intermediate_quantity_has_a_separate_name() -> None:
     p = Parameters.declare({"w1": 1.0})
     x, v = ca.SX.sym("x"), ca.SX.sym("v")
     shared = ca.sin(x) + p["w1"]

@@ -217,7 +217,7 @@ def test_one_number_for_all_links() -> None:
         assert p[f"m{i}"] == pytest.approx(1.1 * plain[f"m{i}"], rel=1e-15)
 
 
-def test_the_rest_goes_on_to_the_exoskeleton() -> None:
+def test_other_arguments_are_passed_to_the_exoskeleton() -> None:
     robot = built(gravity=1.62, axial_drives=True, rigid=["trunk", "head"], inertia_law="stretched")
     assert robot.nominal["g"] == 1.62
     assert robot.input_names[11:] == tuple(f"F{i}" for i in range(1, 12))

@@ -200,7 +200,7 @@ def test_bad_transformers() -> None:
             electric_circuit(pair, transformers={name: windings})
 
 
-def test_a_transformer_that_says_nothing_new_is_refused() -> None:
+def test_a_redundant_transformer_is_refused() -> None:
     """Two branches in series carry the same current anyway: no voltage between the windings is determined."""
     series = {"there": COIL, "back": Branch("a", GROUND, inductance=1.0)}
     with pytest.raises(ModelError, match="already constrained by Kirchhoff's law"):

@@ -97,7 +97,7 @@ def test_a_programme_sets_the_growth_of_capital_and_its_subsidy_is_the_force() -
     np.testing.assert_allclose(actuated, motion.u[0], rtol=0, atol=1e-12)
 
 
-def test_an_economy_off_the_programme_comes_to_it_at_the_chosen_rate() -> None:
+def test_an_economy_off_the_programme_converges_to_it_at_the_chosen_rate() -> None:
     gamma, rate = 0.04, 0.5
     robot, program = growing([(0, gamma)])
     controller_p = {"growth0.rate": rate}

@@ -148,7 +148,7 @@ def test_inputs_are_a_force_on_the_origin_and_a_torque() -> None:
         assert float(power) == pytest.approx(u[:3] @ v[:3] + u[3:] @ omega, abs=1e-13)
 
 
-def test_the_frame_turns_as_scipy_says() -> None:
+def test_the_frame_rotates_as_in_scipy() -> None:
     robot = body()
     jacobian = robot.frame_jacobian("body")
     for q, v, _, omega in states():

@@ -30,7 +30,7 @@ def test_a_pendulum_without_mass_or_length_is_refused() -> None:
         spherical_pendulum(mass=1.0, length=-1.0)
 
 
-def test_the_walker_stands_where_its_posture_says() -> None:
+def test_the_walker_stands_in_its_posture() -> None:
     robot = walker()
     q = walker_posture((-0.2, 0.76), -0.4, lean=0.05)
     names = ("pole", "end2", "tip", "end3")

@@ -185,7 +185,7 @@ def test_forward_dynamics_grow_linearly(branched: bool) -> None:
 
 
 def test_other_formulations_do_not_grow_linearly() -> None:
-    """What the test above would not let pass."""
+    """Errors that the test above would detect."""
     small, middle, large = (instructions(n, Recurrent()) for n in (3, 6, 9))
     assert large - middle > 1.5 * (middle - small)
 
@@ -222,7 +222,7 @@ def test_torques_and_forces_of_two_links() -> None:
     np.testing.assert_array_equal(forces, [2.0 - 7.0, 7.0, 11.0, 13.0])
 
 
-def test_no_forces_along_the_links_if_not_asked_for() -> None:
+def test_no_forces_along_the_links_without_request() -> None:
     robot = exoskeleton([PLAIN_LINK, PLAIN_LINK])
     assert robot.input_names == ("M1", "M2")
     np.testing.assert_array_equal(input_matrix(robot), [[1.0, -1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])

@@ -128,7 +128,7 @@ def test_what_cannot_be_a_lagrangian_system_is_refused() -> None:
         lagrangian_system(q=q, v=ca.SX.sym("v", 2), T=v**2)
 
 
-def test_evaluate_asks_for_what_an_expression_needs() -> None:
+def test_evaluate_requires_the_arguments_of_the_expression() -> None:
     robot = driven_robot()
     with pytest.raises(ShapeError, match=r"depends on q: pass q=, shape \(2,\)"):
         robot.evaluate(robot.mass_matrix)
@@ -161,7 +161,7 @@ def test_foreign_symbols_in_natural_constraints_are_named() -> None:
         lagrangian_system(q=q, v=v, T=v**2 / 2, natural=[holonomic(q - z, name="held")])
 
 
-def test_an_expression_changed_in_place_is_evaluated_anew() -> None:
+def test_an_expression_changed_in_place_is_evaluated_again() -> None:
     robot = driven_robot()
     expression = ca.vertcat(robot.q[0], robot.q[1])
     np.testing.assert_array_equal(robot.evaluate(expression, q=[1.0, 2.0]), [1.0, 2.0])
@@ -291,7 +291,7 @@ def test_random_systems_agree_with_sympy(n: int, seed: int, held: bool, rolling:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 @pytest.mark.parametrize("where", ["T", "V", "D", "Q"])
-def test_numbers_that_are_none_are_refused(where: str, number: float) -> None:
+def test_nan_is_refused(where: str, number: float) -> None:
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     given = {"T": v**2 / 2, "V": q**2, "D": v**2, "Q": q}
     given[where] = given[where] * number

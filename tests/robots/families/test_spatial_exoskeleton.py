@@ -149,7 +149,7 @@ def test_a_pole_without_mass_cannot_fly() -> None:
 
 
 def by_link(names: tuple[str, ...], u: Array, letter: str, count: int) -> Array:
-    """The inputs of one letter by link; zero where there is none."""
+    """The inputs of one letter by link; zero where the link has no such input."""
     found = np.zeros(count)
     for name, value in zip(names, u, strict=True):
         if name[0] == letter:

@@ -52,7 +52,7 @@ BOTH = (
 
 @functools.cache
 def places(case: Case) -> tuple[list[int], list[int]]:
-    """Where the plane robot's coordinates are among those in space, and where the others are."""
+    """Indices of the plane robot's coordinates among those in space, and of the others."""
     n = len(case.parents)
     first = 3 * case.floating
     same = [*([0, 2] if case.floating else []), *range(first, first + n), *range(first + 2 * n, first + 3 * n)]
@@ -187,7 +187,7 @@ def test_passing_the_side_at_a_distance(distance: float) -> None:
 
 
 def test_falling_over_the_side_in_a_plane() -> None:
-    """With φ at rest in the plane y, z, ψ passes π/2 and goes on: an ordinary angle."""
+    """With φ at rest in the plane y, z, ψ passes π/2 like any other angle."""
     integrator = DOP853(relative_tolerance=1e-13, absolute_tolerance=1e-13)
     place, velocity = np.array([0.0, 0.6, 0.5]), np.zeros(3)
     q, v = state(place, velocity)
@@ -222,6 +222,6 @@ def test_accelerations_grow_but_stay_right(gap: float) -> None:
 
 
 def test_exactly_sideways_with_a_turn_ends_with_an_error() -> None:
-    """No number is returned in silence: the run stops where numbers mean nothing, and says so."""
+    """No meaningless number is returned silently: the run stops and reports it."""
     with pytest.raises(SimulationError, match=r"not finite: phi1.*mass matrix is singular|phi1 = .* exceeds the bound"):
         simulate(ROBOT, None, [0.3, np.pi / 2.0, 0.8], [1.0, 0.3, 0.0], 0.1, step=0.01)

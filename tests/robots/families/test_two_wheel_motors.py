@@ -102,7 +102,7 @@ def test_electrical_power_becomes_heat_and_energy(numbers: Numbers, form: Form) 
 
 
 def test_kinetic_energy_is_the_sum_of_real_energies() -> None:
-    """Bodies, rotors and magnetic fields; the Lagrangian's coupling, which grows with the angle, is none of them."""
+    """Bodies, rotors and magnetic fields; the Lagrangian's coupling, which grows with the angle, is not an energy."""
     robot, undriven = build(NUMBERS, driven=True), build(NUMBERS)
     energies = Comparison(1.0)
     for q, _, v, _, _ in rolling_states(NUMBERS, seed=4, driven=True):

@@ -102,7 +102,7 @@ def test_parameters_are_symbols() -> None:
 
 @pytest.mark.parametrize("rate", [None, 3.0])
 def test_slip_decays_at_the_rate_of_the_perturbation_equation(rate: float | None) -> None:
-    """exp(-k t), with k = 10 1/s where nothing is said."""
+    """exp(-k t), with k = 10 1/s by default."""
     options: dict[str, Any] = arguments(NUMBERS)
     robot = two_wheel_robot(**options, perturbation=None if rate is None else FirstOrder(rate))
     q0, v0 = [0.1, 0.2, 0.5, 0.0, 0.0], [0.7, -0.4, 0.9, 2.0, -3.0]
@@ -386,7 +386,7 @@ def test_both_forms_have_the_same_trajectories() -> None:
     assert np.abs(np.diff(one.energy)).sum() > 10.0
 
 
-def test_a_program_asks_for_the_same_torques_in_both_forms() -> None:
+def test_a_program_requires_the_same_torques_in_both_forms() -> None:
     """The nose led along a line round a disc."""
     full, reduced = build(NUMBERS), build(NUMBERS, "reduced")
     field = EruginField(

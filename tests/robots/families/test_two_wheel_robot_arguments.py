@@ -1,4 +1,4 @@
-"""What a two-wheel robot and its motors are made from, and what is refused by name."""
+"""Arguments of a two-wheel robot and its motors, and refusals by name."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_varied_parameters_keep_their_ranges() -> None:
 
 
 @pytest.mark.parametrize("motors", [3.0, "two", (MOTORS[0],), (MOTORS[0], 4.0), [*MOTORS], (*MOTORS, MOTORS[0])])
-def test_motors_that_are_none_are_refused(motors: Any) -> None:  # noqa: ANN401
+def test_invalid_motors_are_refused(motors: Any) -> None:  # noqa: ANN401
     with pytest.raises(ModelError, match=r"motors must be a DCMotor, or two of them as \(right, left\), got"):
         make(motors=motors)
 

@@ -39,7 +39,7 @@ def equations(robot: Robot) -> list[dict[str, Array]]:
 
 @functools.cache
 def first(family: str) -> list[dict[str, Array]]:
-    """What the first formulation of the table gives."""
+    """Result of the first formulation of the table."""
     return equations(FAMILIES[family](FORMULATIONS[0]))
 
 

@@ -315,7 +315,7 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_momenta_move_as_the_accelerations_say(name: str) -> None:
+def test_momenta_change_by_the_accelerations(name: str) -> None:
     robot = ROBOTS[name]()
     form = canonical_form(robot)
     c = robot.coordinates

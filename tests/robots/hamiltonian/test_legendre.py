@@ -129,7 +129,7 @@ def test_minimal_residuals_take_the_step_that_makes_the_residual_least() -> None
         assert np.linalg.norm(A @ (-other * y) - b) >= solution.residual * (1 - 1e-12)
 
 
-def test_the_residual_bound_is_a_bound_of_the_error_and_the_step_is_none() -> None:
+def test_the_residual_bounds_the_error_and_the_step_does_not() -> None:
     """(3.4) with γ̄ = 1/λ_min keeps ‖z − z*‖ ≤ ε; the condition on the last step does not."""
     chain = PlanarChain([Link(0.5, 1.0, 0.25, 1 / 48)] * 12, 9.81)
     kinetic = chain.form(np.full(12, 0.4))
@@ -231,7 +231,7 @@ def test_iterations_that_run_out_are_not_silent(solver: LegendreSolver) -> None:
         solver.solve(form, b)
 
 
-def test_a_step_bound_that_is_none_is_refused() -> None:
+def test_an_invalid_step_bound_is_refused() -> None:
     with pytest.raises(NotConvergedError, match=r"step_bound must be an upper bound of every γ, got 1, but γ = "):
         MinimalResiduals(1e-6, 1.0).solve(DenseForm(np.diag([0.1, 0.2])), [1.0, 1.0])
 

@@ -229,7 +229,7 @@ def test_the_miss_is_the_least_distance(coupler: float) -> None:
         assemble(ROBOT, GUESS, fixed={"crank": crank}, p={"coupler.length": coupler})
     assert abs(caught.value.misses["coupler pin"] - expected) < 1e-9
     assert f"misses by {expected:.6g}" in str(caught.value)
-    # What is handed back is that place: the crank held, bars in line, ends as far apart as said.
+    # The returned position is that one: the crank fixed, bars in line, ends at the reported distance.
     q = caught.value.nearest
     assert q[0] == crank
     assert abs(np.sin(q[1] - q[2])) < 1e-6

@@ -109,7 +109,7 @@ def test_places_that_hang_together_are_refused() -> None:
         branches(mechanism(arm, [("tip", (1.0, 1.0))]), np.zeros(4))
 
 
-def test_nothing_free_is_one_branch_or_none() -> None:
+def test_without_freedom_there_is_one_branch() -> None:
     q = branches(crank_rocker(), [0.7, 0.0, 0.0], fixed=["crank"])[0].q
     (only,) = branches(crank_rocker(), q, fixed=crank_rocker().coordinates.names)
     np.testing.assert_array_equal(only.q, q)

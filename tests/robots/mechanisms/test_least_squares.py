@@ -99,7 +99,7 @@ def test_saddles_are_left_for_a_minimum(start: list[float]) -> None:
 
 
 def test_negative_curvature_is_descended_with_its_own_size() -> None:
-    """Where H = −1.46 the first step is g/|H|, whole, with no limit to cut it."""
+    """For H = −1.46 the first step is g/|H|, with no limit to shorten it."""
     found = descend(quartic, np.array([0.3, 0.0]), iterations=1)
     assert abs(found.x[0] - (0.3 + 2 * 0.3 * 0.91 / 1.46)) < 1e-15
 

@@ -97,7 +97,7 @@ def test_flores_slider_crank_runs_at_its_speed() -> None:
 
 
 @pytest.mark.parametrize(("lengths", "turns"), [((0.4, 1.2, 0.9, 1.1), True), ((0.8, 1.3, 0.9, 1.1), False)])
-def test_crank_turns_fully_as_grashof_says(lengths: tuple[float, ...], turns: bool) -> None:
+def test_the_crank_turns_fully_by_grashofs_condition(lengths: tuple[float, ...], turns: bool) -> None:
     """Sum of the shortest and the longest against the sum of the others, and a crank that is spun hard."""
     shortest, *others, longest = sorted(lengths)
     assert (shortest + longest < sum(others)) == turns
@@ -172,8 +172,8 @@ def test_bodies_of_klann_are_thin_rods() -> None:
     assert abs(robot.evaluate(robot.kinetic_energy, q=q, v=v) - expected) < 1e-13
 
 
-def test_foot_of_klann_goes_straight_for_half_a_turn() -> None:
-    """What its designer says: half a turn of the crank is the straight part of the foot's path, the rest lifts it."""
+def test_the_foot_of_klanns_leg_moves_straight_for_half_a_turn() -> None:
+    """As its designer states: half a turn of the crank is the straight part of the foot's path, the rest lifts it."""
     robot = klann_leg(scale=1.0, line_density=1.0)
     assembler, path = Assembler(robot), list[Array]()
     q = assembler.assemble([0.0, -3.1, 0.6, 2.4, -1.8], fixed=["crank"]).q

@@ -91,7 +91,7 @@ def test_arms_carry_motion_outward_and_force_inward(turns: bool) -> None:
 
 @pytest.mark.parametrize("turns", [True, False])
 def test_inertia_is_felt_at_the_other_end_of_an_arm(turns: bool) -> None:
-    """Pᵀ I P, for a body and for what a joint leaves of it, whose mass is none in the joint's direction."""
+    """Pᵀ I P, for a body and for what a joint leaves of it, whose mass vanishes in the joint's direction."""
     P, I = shift(REACH, turns), matrix(cloud())
     assert_close(matrix(cloud().inward(Arm(constant(REACH), turns))), P.T @ I @ P, 1e-14)
     S = RNG.normal(size=(6, 2))

@@ -153,7 +153,7 @@ def test_a_tick_costs_the_same_for_every_further_link(build: Callable[[int], Pro
 
 
 @pytest.mark.foreign
-def test_ticks_cost_what_is_told() -> None:
+def test_ticks_cost_the_documented_operations() -> None:
     """Chains of 7 and 100 links, an arm of seven joints and eleven links of variable length."""
     assert operations(chain(7)) <= 720
     assert operations(chain(100)) <= 11_230

@@ -44,7 +44,7 @@ def test_coordinates_have_names_and_units() -> None:
     assert Tree(nodes(), GRAVITY).nodes[0].parent == WORLD
 
 
-def test_coordinates_come_in_the_order_that_is_asked_for() -> None:
+def test_coordinates_come_in_the_requested_order() -> None:
     """Units and inputs with them; the velocities of a floating joint stay where its coordinates are."""
     order = ("slide", "puck.x", "puck.y", "puck.angle", *(f"base{s}" for s in Floating.suffixes), "arm")
     robot = tree_system(Tree(nodes(), GRAVITY, order), parameters=NO_PARAMETERS)
@@ -116,14 +116,14 @@ def union(bodies: tuple[BodyData, ...]) -> BodyData:
 def test_a_share_of_one_moves_with_the_node(absolute: bool) -> None:
     base = TREES["absolute shares" if absolute else "shares in space"].data
 
-    def told(as_share: bool) -> TreeData:
+    def reported(as_share: bool) -> TreeData:
         found: list[NodeData] = []
         for node in base.nodes:
             fixed = node.bodies[0]
             found.append(node._replace(bodies=(fixed._replace(ratio=1.0 if as_share else None), *node.bodies[1:])))
         return base._replace(nodes=tuple(found))
 
-    one, other = build(told(as_share=True)), build(told(as_share=False))
+    one, other = build(reported(as_share=True)), build(reported(as_share=False))
     for q, v, u in states(base, seed=44, count=3):
         for name in ("mass_matrix", "bias", "acceleration", "kinetic_energy", "potential_energy"):
             expected = other.evaluate(getattr(other, name), q=q, v=v, u=u)
@@ -269,7 +269,7 @@ def test_a_joint_may_move_the_mass_of_another() -> None:
         (None, "must be three numbers, got None"),
     ],
 )
-def test_axes_that_are_none_are_refused(joint: Callable[[Any], Joint], axis: Any, message: str) -> None:  # noqa: ANN401
+def test_invalid_axes_are_refused(joint: Callable[[Any], Joint], axis: Any, message: str) -> None:  # noqa: ANN401
     with pytest.raises(ModelError, match=message):
         joint(axis)
 
@@ -362,7 +362,7 @@ def test_a_resistance_that_depends_on_the_acceleration_is_refused() -> None:
     ],
 )
 def test_foreign_symbols_are_named(tree: Callable[[], Tree], message: str) -> None:
-    """Where the tree uses them, before anything is derived."""
+    """By the tree that uses them, before anything is derived."""
     with pytest.raises(ModelError, match=message):
         tree_system(tree(), parameters=NO_PARAMETERS)
 
@@ -370,7 +370,7 @@ def test_foreign_symbols_are_named(tree: Callable[[], Tree], message: str) -> No
 Column = list[float]
 
 
-def test_limits_are_copies_that_nobody_can_change() -> None:
+def test_limits_are_read_only_copies() -> None:
     lower = np.array([-1.0, -2.0])
     limits = Limits(lower, np.array([1.0, 2.0]), np.array([3.0, 3.0]), np.array([4.0]))
     lower[0] = 5.0

@@ -41,7 +41,7 @@ REFUSED = {
     "romeo_laas_small": "no inertia is moved by 'l_gripper_joint' (line 711), 'r_gripper_joint'",
     "ur3": "the attribute 'name' is missing",
 }
-"""Files that say what no robot can be, whatever is asked for."""
+"""Files that describe impossible robots, whatever the options."""
 AT_REST = ("quadrotor_base", "iris_simple")
 """Files of which nothing moves on a fixed base."""
 

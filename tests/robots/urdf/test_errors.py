@@ -97,9 +97,9 @@ CHANGES: list[tuple[str, str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "place", "element", "said"), CHANGES)
+@pytest.mark.parametrize(("old", "new", "place", "element", "expected_message"), CHANGES)
 def test_an_error_names_line_and_element(
-    tmp_path: Path, old: str, new: str, place: str, element: str, said: str
+    tmp_path: Path, old: str, new: str, place: str, element: str, expected_message: str
 ) -> None:
     text = ARM.replace(old, new, 1)
     assert text != ARM
@@ -108,7 +108,7 @@ def test_an_error_names_line_and_element(
         read_urdf(path)
     message = str(caught.value)
     assert message.startswith(f"{path}, line {line_of(text, place)}, {element}"), message
-    assert said in message
+    assert expected_message in message
 
 
 def test_errors_can_be_caught_by_their_kind() -> None:
@@ -201,9 +201,9 @@ def test_no_body_breaks_the_triangle_inequality(excess: float) -> None:
     for low, middle in ((1.0, 1.0), (0.2, 1.5), (0.0, 2.0)):
         high = (low + middle) * (1.0 + excess)
         matrix = turn @ np.diag([low, middle, high]) @ turn.T
-        said = impossible_inertia(inertial_of(1.0, matrix))
-        assert said is not None
-        assert "greater than the sum of the other two" in said
+        message = impossible_inertia(inertial_of(1.0, matrix))
+        assert message is not None
+        assert "greater than the sum of the other two" in message
         assert impossible_inertia(inertial_of(1.0, turn @ np.diag([low, middle, low + middle]) @ turn.T)) is None
 
 
@@ -234,7 +234,7 @@ def test_reading_it_all_the_same(tmp_path: Path) -> None:
 
 
 def has_impossible_link(path: Path) -> bool:
-    """The same question asked of the file by another parser: is the pseudo-inertia of a link not semidefinite?"""
+    """The same check of the file by another parser: is the pseudo-inertia of a link not semidefinite?"""
     for element in ElementTree.parse(path).iter("inertial"):
         mass, moments = element.find("mass"), element.find("inertia")
         assert mass is not None

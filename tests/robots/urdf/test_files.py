@@ -84,7 +84,7 @@ def test_a_truncated_file(tmp_path: Path, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected_message"),
     [
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "line 3: the file is binary or not in UTF-8"),
         (ARM.encode("utf-16"), "line 1: the file is binary or not in UTF-8"),
@@ -97,16 +97,16 @@ def test_a_truncated_file(tmp_path: Path, share: float) -> None:
         (b"<robot name='r'><link name='a'/>&who;</robot>", "line 1: this is not well-formed XML"),
     ],
 )
-def test_what_is_no_xml(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_xml(tmp_path: Path, content: bytes, expected_message: str) -> None:
     path = tmp_path / "robot.urdf"
     path.write_bytes(content)
     message = error_of(path)
     assert message.startswith(str(path))
-    assert said in message
+    assert expected_message in message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<sdf version='1.9'/>", "the root of a URDF file is <robot>, not 'sdf'. SDF is another format"),
         ("<mujoco/>", "not 'mujoco'. MJCF is another format"),
@@ -114,10 +114,10 @@ def test_what_is_no_xml(tmp_path: Path, content: bytes, said: str) -> None:
         ("<a:robot xmlns:a='urn:a' name='r'/>", "the root of a URDF file is <robot>, not '{urn:a}robot'"),
     ],
 )
-def test_other_formats(tmp_path: Path, text: str, said: str) -> None:
+def test_other_formats(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(text, encoding="utf-8")
-    assert said in error_of(path)
+    assert message in error_of(path)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ SECRET = "0.12345"
 
 DOCTYPES = {
     "entity bomb": (f'<!DOCTYPE robot [<!ENTITY l0 "lol">{LAUGHS}]>', "&l9;"),
-    "quadratic blow-up": (f'<!DOCTYPE robot [<!ENTITY a "{"9" * 100_000}">]>', "&a;" * 10_000),
+    "quadratic expansion": (f'<!DOCTYPE robot [<!ENTITY a "{"9" * 100_000}">]>', "&a;" * 10_000),
     "external entity": ('<!DOCTYPE robot [<!ENTITY x SYSTEM "file://SECRET">]>', "&x;"),
     "entity of the network": ('<!DOCTYPE robot [<!ENTITY x SYSTEM "http://127.0.0.1:9/x">]>', "&x;"),
     "parameter entity": ('<!DOCTYPE robot [<!ENTITY % x SYSTEM "file://SECRET"> %x;]>', ""),
@@ -176,7 +176,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[rep
     """Fail on any connection."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a connection was asked for")
+        raise AssertionError("a connection was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from erugin.robots import Robot, load_urdf
 from erugin.robots.urdf import UrdfError
-from erugin.robots.urdf.moving_inertia import SampledMassMatrix
+from erugin.robots.urdf.loader import SampledMassMatrix
 from erugin.symbolic import ModelError
 
 from ...support.urdf import (
@@ -119,7 +119,7 @@ def test_a_follower_without_mass_moves_with_what_it_follows(tmp_path: Path) -> N
     lead = alone.evaluate(alone.acceleration, q=q[:1], v=v[:1], u=u)
     np.testing.assert_allclose(robot.evaluate(robot.acceleration, q=q, v=v, u=u), lead * [1.0, 2.0], rtol=1e-10)
     assert robot.nominal["pad.mass"] == 0.0
-    # What is put on the pad is a payload, without building anything anew.
+    # A mass on the pad is a payload; nothing has to be built again.
     M = robot.evaluate(robot.mass_matrix, q=q, p={"pad.mass": 3.0, "pad.cx": 0.5})
     assert M[1, 1] == pytest.approx(0.75)
 
@@ -226,7 +226,7 @@ def test_what_follows_a_fixed_joint_is_held(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("locked", "said"),
+    ("locked", "message"),
     [
         ({"arms": 0.0}, "locked: unknown joint 'arms'. Did you mean 'arm'"),
         ({"finger": 0.0}, "<joint name='finger'>: locked: it follows 'lift': lock that joint instead"),
@@ -234,10 +234,10 @@ def test_what_follows_a_fixed_joint_is_held(tmp_path: Path) -> None:
         ({"lift": 0.0, "arm": 0.0}, "this robot has no moving joint"),
     ],
 )
-def test_what_cannot_be_held(tmp_path: Path, locked: dict[str, float], said: str) -> None:
+def test_what_cannot_be_held(tmp_path: Path, locked: dict[str, float], message: str) -> None:
     with pytest.raises(UrdfError) as caught:
         load_urdf(gears(tmp_path), locked=locked)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["planar", "floating"])

@@ -187,7 +187,7 @@ def test_what_the_file_does_not_say_is_no_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"base": "free"}, "base must be one of 'fixed', 'floating', got 'free'"),
         ({"gravity": math.nan}, "gravity must be finite"),
@@ -196,8 +196,8 @@ def test_what_the_file_does_not_say_is_no_parameter(tmp_path: Path) -> None:
         ({"friction_speed": -1.0}, "friction_speed .* must be greater than zero"),
     ],
 )
-def test_arguments_out_of_range(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_arguments_out_of_range(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         load_urdf(write(tmp_path, ARM), **arguments)
 
 
@@ -325,7 +325,7 @@ def test_comments_namespaces_and_other_elements_are_passed_over(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place", "said"),
+    ("old", "new", "place", "message"),
     [
         ("<inertial>", "<intertial/><inertial>", "<intertial/>", "did you mean <inertial>"),
         ("<mass ", "<masss/><mass ", "<masss/>", "did you mean <mass>"),
@@ -337,9 +337,9 @@ def test_comments_namespaces_and_other_elements_are_passed_over(tmp_path: Path) 
         ('lower="0" upper="0.8"', "", '<limit  effort="20"', "neither lower nor upper is given"),
     ],
 )
-def test_what_is_odd_is_told_by_a_warning(tmp_path: Path, old: str, new: str, place: str, said: str) -> None:
+def test_an_oddity_triggers_a_warning(tmp_path: Path, old: str, new: str, place: str, message: str) -> None:
     text = ARM.replace(old, new, 1)
-    with pytest.warns(UrdfWarning, match=said) as caught:
+    with pytest.warns(UrdfWarning, match=message) as caught:
         description = read_urdf(write(tmp_path, text))
     assert len(caught) == 1
     assert caught[0].filename == __file__

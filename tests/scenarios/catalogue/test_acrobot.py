@@ -40,7 +40,7 @@ HEIGHT = 0.9 * 0.5
 
 
 class Score(NamedTuple):
-    """What the leaderboard measures."""
+    """Score of the leaderboard."""
 
     time: float
     energy: float

@@ -50,9 +50,9 @@ def measured(setup: Setup) -> dict[str, float]:
 
 def assert_as_expected(setup: Setup) -> None:
     """Every measure lies in the range that is expected of it, and some range is."""
-    told = setup.measure(ran(setup))
-    assert any(one.expected is not None for one in told)
-    assert [one for one in told if not one.as_expected] == []
+    reported = setup.measure(ran(setup))
+    assert any(one.expected is not None for one in reported)
+    assert [one for one in reported if not one.as_expected] == []
 
 
 @pytest.mark.slow
@@ -67,29 +67,29 @@ def test_chains_of_two_and_of_thirty_links() -> None:
     setup = n_link_arm(links=30, duration=2.0)
     motion = ran(setup)
     assert motion.q.shape[1] == 30
-    told = {one.name: one.value for one in setup.measure(motion)}
+    reported = {one.name: one.value for one in setup.measure(motion)}
     # Its fastest links swing in a twentieth of a second: at this step Baumgarte's closed form is kept to a micrometre.
-    assert told["tip error, difference from the closed form"] < 2e-3
-    assert abs(told["work of the drives minus energy gained"]) < 1e-4
+    assert reported["tip error, difference from the closed form"] < 2e-3
+    assert abs(reported["work of the drives minus energy gained"]) < 1e-4
 
 
 # At a reduced length ----------------------------------------------------------------------------------------------
 
 
-def test_a_chain_is_led_by_its_tip_alone() -> None:
+def test_a_chain_is_driven_by_its_tip_alone() -> None:
     for links in (2, 5):
         setup = n_link_arm(links=links, duration=0.5)
-        told = measured(setup)
-        assert told["tip error, difference from the closed form"] < 1e-6
-        assert abs(told["work of the drives minus energy gained"]) < 1e-4
+        reported = measured(setup)
+        assert reported["tip error, difference from the closed form"] < 1e-6
+        assert abs(reported["work of the drives minus energy gained"]) < 1e-4
     with pytest.raises(ParameterError, match="links must be 2 to 30, got 31"):
         n_link_arm(links=31)
 
 
 def test_the_clothoid_is_that_of_fresnels_integrals() -> None:
-    told = measured(two_wheel_clothoid(duration=2.0, bend=1.5))
-    assert told["distance of the nose from Euler's spiral"] < 1e-8
-    assert told["speed, error"] < 1e-12
+    reported = measured(two_wheel_clothoid(duration=2.0, bend=1.5))
+    assert reported["distance of the nose from Euler's spiral"] < 1e-8
+    assert reported["speed, error"] < 1e-12
 
 
 def test_from_a_wrong_start_a_program_of_second_order_draws_beside_its_plan() -> None:
@@ -103,10 +103,10 @@ def test_from_a_wrong_start_a_program_of_second_order_draws_beside_its_plan() ->
 
 def test_the_crane_needs_the_authors_forces() -> None:
     setup = crane_servo_constraint(duration=2.0)
-    told = measured(setup)
-    assert told["distance of the load from its path"] < 1e-9
-    assert told["force on the trolley, error"] < 1e-6
-    assert told["moment of the winch, error"] < 1e-6
+    reported = measured(setup)
+    assert reported["distance of the load from its path"] < 1e-9
+    assert reported["force on the trolley, error"] < 1e-6
+    assert reported["moment of the winch, error"] < 1e-6
     # And finds back onto the path.
     motion = ran(crane_servo_constraint(duration=2.0, off=0.05, rate=8.0))
     assert np.abs(motion.deviation[0]).max() > 0.04
@@ -114,16 +114,16 @@ def test_the_crane_needs_the_authors_forces() -> None:
 
 
 def test_electric_work_is_energy_and_heat() -> None:
-    told = measured(motor_driven_arm(duration=1.0, off=0.02))
-    assert abs(told["electric work minus energy and heat"]) < 1e-5
-    assert told["deviation of the joints"] == pytest.approx(0.02 * np.sqrt(2.0), rel=1e-4)
-    assert 2.0 < told["largest voltage"] < 24.0
+    reported = measured(motor_driven_arm(duration=1.0, off=0.02))
+    assert abs(reported["electric work minus energy and heat"]) < 1e-5
+    assert reported["deviation of the joints"] == pytest.approx(0.02 * np.sqrt(2.0), rel=1e-4)
+    assert 2.0 < reported["largest voltage"] < 24.0
 
 
 def test_two_arms_keep_their_distance() -> None:
-    told = measured(two_arms_synchronised(duration=1.0))
-    assert told["error, difference from the closed form"] < 1e-6
-    assert told["distance of the leading tip from its path"] < 1e-6
+    reported = measured(two_arms_synchronised(duration=1.0))
+    assert reported["error, difference from the closed form"] < 1e-6
+    assert reported["distance of the leading tip from its path"] < 1e-6
     still = ran(two_arms_synchronised(duration=0.5, off=0.0))
     assert np.abs(still.deviation).max() < 1e-11
 
@@ -136,7 +136,7 @@ def test_the_acrobot_gains_energy_within_its_limit() -> None:
 
 
 @pytest.mark.slow
-def test_the_robot_goes_round_the_first_of_two_people() -> None:
+def test_the_robot_avoids_the_first_of_two_people() -> None:
     setup = two_wheel_moving_obstacles(duration=7.0)
     assert setup.error is not None
     assert setup.clearance is not None

@@ -78,7 +78,7 @@ def test_heights_are_those_of_angles(height: float, speed: float) -> None:
     assert np.ptp(angle) > 0.1
 
 
-def test_the_body_turns_over_as_eulers_equations_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_body_turns_over_by_eulers_equations(monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)
     _, measured = ran(tumbling_body(duration=2.0, step=2e-3))
     assert measured["number of flips"] == 1.0
@@ -120,7 +120,7 @@ def test_the_economy_grows_as_cobb_and_douglas_report(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_the_step_goes_over_the_rock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_foot_passes_over_the_rock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first stance up to its middle: the rock is passed then, and nothing is struck yet."""
     use_no_compiler(monkeypatch)
     setup = exoskeleton_steps(duration=0.25, step=5e-3)
@@ -159,5 +159,5 @@ def test_whoever_stands_up_pushes_the_ground_by_what_the_momenta_gain(monkeypatc
     assert np.ptp(upwards) > 100.0
     pressure = (rates[:, 2] + 9.81 * leaning[2:-2]) / upwards
     # The measure looks at all samples, the differences leave out two at each end.
-    told = setup.measures["centre of pressure, distance from the balance"].function(motion)
-    assert np.abs(pressure - 0.05).max() == pytest.approx(told, rel=0.1)
+    reported = setup.measures["centre of pressure, distance from the balance"].function(motion)
+    assert np.abs(pressure - 0.05).max() == pytest.approx(reported, rel=0.1)

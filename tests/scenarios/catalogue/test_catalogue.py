@@ -26,7 +26,7 @@ def ran(setup: Setup) -> Trajectory:
     return motion
 
 
-def test_the_arm_goes_round_the_disc_and_reaches_the_end() -> None:
+def test_the_arm_avoids_the_disc_and_reaches_the_end() -> None:
     setup = scenario.prepare({})
     trajectory = ran(setup)
     tip = trajectory.evaluate(setup.robot.points["tip"])
@@ -131,7 +131,7 @@ def test_the_catalogue_lists_every_scenario_once_by_name() -> None:
 @pytest.mark.parametrize(
     ("module", "own"), scenarios_of_modules().items(), ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_a_scenario_says_what_to_expect(module: str, own: list[Scenario]) -> None:
+def test_a_scenario_states_what_to_expect(module: str, own: list[Scenario]) -> None:
     (each,) = own
     assert re.fullmatch(r"[a-z0-9-]+", each.name)
     assert each.summary.endswith(".")
@@ -162,7 +162,7 @@ def test_importing_the_catalogue_brings_no_matplotlib() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "said"),
+    ("name", "given", "message"),
     [
         ("larin-pendulum", {"height": "2"}, "height must be between -1 and 1, on a sphere of 1 m, got 2.0"),
         ("two-wheel-clothoid", {"bend": "0"}, "bend must be greater than zero, got 0.0"),
@@ -171,6 +171,6 @@ def test_importing_the_catalogue_brings_no_matplotlib() -> None:
         ("standing-up", {"rise": "0"}, "rise must be greater than zero, got 0.0"),
     ],
 )
-def test_settings_without_such_a_motion_are_refused(name: str, given: dict[str, str], said: str) -> None:
-    with pytest.raises(EruginError, match=f"^{re.escape(said)}$"):
+def test_settings_without_such_a_motion_are_refused(name: str, given: dict[str, str], message: str) -> None:
+    with pytest.raises(EruginError, match=f"^{re.escape(message)}$"):
         find(name, catalogue.SCENARIOS).prepare(given)

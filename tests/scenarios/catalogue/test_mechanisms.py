@@ -99,7 +99,7 @@ def test_elliptic_functions_are_the_turning_pendulum() -> None:
 
 
 @pytest.mark.foreign
-def test_bricard_moves_as_pinocchio_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bricard_moves_as_in_pinocchio(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accelerations by differences of velocities, of fourth order, at three places of the way."""
     use_no_compiler(monkeypatch)
     motion, measured = ran(bricard(duration=1.2, step=2e-3))
@@ -115,7 +115,7 @@ def test_bricard_moves_as_pinocchio_says(monkeypatch: pytest.MonkeyPatch) -> Non
         assert_allclose((before2 - 8.0 * before + 8.0 * after - after2) / (12.0 * h), expected, atol=1e-8)
 
 
-def test_the_slider_crank_goes_on_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_slider_crank_passes_its_singular_position_smoothly(monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)
     motion, measured = ran(slider_crank(duration=0.8, step=1e-3))
     assert measured["singular positions passed"] == 1.0

@@ -63,12 +63,12 @@ def test_velocity_deviation_decays_at_the_rate_of_its_equation() -> None:
     assert size[0] == pytest.approx(0.15, rel=1e-3)
     rate = -slope(trajectory.t, np.log(size))
     assert rate == pytest.approx(RATE, rel=0.02)
-    # For a linear equation it is exact, not only within the 2 % that are asked for.
+    # For a linear equation it is exact, not only within the required 2 %.
     assert rate == pytest.approx(RATE, rel=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(4.0, None), (3.0, 5.0), (6.0, 2.0)])
-def test_a_start_5_cm_off_a_holonomic_program_decays_as_baumgarte_says(alpha: float, beta: float | None) -> None:
+def test_a_deviation_of_5_cm_decays_by_baumgartes_equation(alpha: float, beta: float | None) -> None:
     robot = two_link_arm()
     path = line(START, END)
     constraint = holonomic(
@@ -143,7 +143,7 @@ def own(setup: Setup) -> Trajectory:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["computed torque", "operational space", "PD and gravity", "potential field"])
-def test_rivals_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
+def test_baselines_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
     assert setup.clearance is not None
     law = setup.baselines[name](setup)
     assert law.law is not None, "a symbolic law runs in batches"

@@ -45,14 +45,14 @@ QUANTITIES = {
 def runs(seed: int, *, shift: float = 0.0, fails: int = 0) -> dict[str, Array]:
     """Runs whose noise is mostly that of the seed, the same for all, so that pairs differ less than runs."""
     common, own = np.random.default_rng(0), np.random.default_rng(seed)
-    told: dict[str, Any] = {name: common.normal(5.0, 1.0, N) + own.normal(0.0, 0.05, N) for name in QUANTITIES}
-    told["error_rms"] += shift
-    told["effort"] -= shift
-    told["settling"][:10] = np.inf
-    told["ok"] = np.arange(N) >= fails
-    told["status"] = np.where(told["ok"], 0, 2)
-    told["ending"] = np.full(N, "the duration is over")
-    return told
+    reported: dict[str, Any] = {name: common.normal(5.0, 1.0, N) + own.normal(0.0, 0.05, N) for name in QUANTITIES}
+    reported["error_rms"] += shift
+    reported["effort"] -= shift
+    reported["settling"][:10] = np.inf
+    reported["ok"] = np.arange(N) >= fails
+    reported["status"] = np.where(reported["ok"], 0, 2)
+    reported["ending"] = np.full(N, "the duration is over")
+    return reported
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def simulated() -> Comparison:
     return compare(setup, controllers, seeds=40, robustness={"model_error": [0.1, 0.0], "noise": [0.0, 1e-3]})
 
 
-def test_a_ranking_says_only_what_the_intervals_support(known: Comparison) -> None:
+def test_a_ranking_contains_only_what_the_intervals_support(known: Comparison) -> None:
     found = known.ranking("error_rms")
     assert found.ranks == {"a": (1, 2), "b": (1, 2), "worse": (3, 3), "fails": (4, 4)}
     assert found.groups == ((*found.controllers[:2],), ("worse",), ("fails",))
@@ -112,8 +112,8 @@ def test_pairs_are_compared_by_differences_not_by_medians(known: Comparison) -> 
 
 
 def test_which_pairs_there_are(known: Comparison) -> None:
-    told = [(pair.first, pair.second) for pair in known.pairs if pair.metric == "deviation"]
-    assert told == [("a", "worse")]
+    reported = [(pair.first, pair.second) for pair in known.pairs if pair.metric == "deviation"]
+    assert reported == [("a", "worse")]
     assert ("a", "b") not in {(pair.first, pair.second) for pair in known.pairs if pair.metric == "clearance"}
     directed = [pair for pair in known.pairs if pair.metric != "energy"]
     assert all(pair.adjusted >= pair.paired.p for pair in directed)
@@ -146,10 +146,16 @@ def test_a_circle_is_no_order() -> None:
     assert found.ranks == {"a": (1, 3), "b": (1, 4), "c": (1, 4), "d": (2, 4)}
 
 
-def test_the_table_says_everything_in_words(known: Comparison) -> None:
+def test_the_table_states_everything_in_words(known: Comparison) -> None:
     text = known.table(width=200)
-    for said in ("200 runs of each controller", "40 % [33.5, 46.9]", "clearance of b: it has no eyes", "80/200", "1-2"):
-        assert said in text
+    for message in (
+        "200 runs of each controller",
+        "40 % [33.5, 46.9]",
+        "clearance of b: it has no eyes",
+        "80/200",
+        "1-2",
+    ):
+        assert message in text
     assert "effort" not in known.table(["error_rms"])
     assert max(map(len, known.table(width=90).splitlines())) <= 90
 
@@ -220,10 +226,10 @@ def test_the_same_comparison_has_the_same_numbers_whatever_is_compared_beside_it
 
 
 def test_progress_goes_from_nothing_to_all() -> None:
-    told: list[float] = []
-    compare(swing(0.1), ["own", "pd"], seeds=4, ticks=False, progress=told.append, robustness={"noise": [0.0]})
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
+    recorded: list[float] = []
+    compare(swing(0.1), ["own", "pd"], seeds=4, ticks=False, progress=recorded.append, robustness={"noise": [0.0]})
+    assert recorded == sorted(recorded)
+    assert recorded[-1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -246,10 +252,10 @@ def test_progress_goes_from_nothing_to_all() -> None:
 def test_bad_input_is_refused_before_anything_runs(
     options: dict[str, Any], error: type[EruginError], message: str
 ) -> None:
-    told: list[float] = []
+    recorded: list[float] = []
     with pytest.raises(error, match=message):
-        compare(swing(0.1), progress=told.append, ticks=False, **options)
-    assert not told
+        compare(swing(0.1), progress=recorded.append, ticks=False, **options)
+    assert not recorded
 
 
 def test_unknown_names_are_refused_with_the_nearest(known: Comparison) -> None:
@@ -324,11 +330,11 @@ def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_eith
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(options: dict[str, Any], message: str) -> None:
-    told: list[float] = []
+    recorded: list[float] = []
     usual: dict[str, Any] = {"controllers": ["own"], "seeds": 2}
     with pytest.raises(ModelError, match=message):
-        compare(swing(0.05), **(usual | options), ticks=False, progress=told.append)
-    assert not told
+        compare(swing(0.05), **(usual | options), ticks=False, progress=recorded.append)
+    assert not recorded
 
 
 def test_forces_that_only_the_plant_has_are_no_errors_of_the_model() -> None:
@@ -341,11 +347,11 @@ def test_forces_that_only_the_plant_has_are_no_errors_of_the_model() -> None:
 
 
 def failing(fails: int, seed: int) -> dict[str, NDArray[Any]]:
-    told: dict[str, NDArray[Any]] = {
+    reported: dict[str, NDArray[Any]] = {
         name: np.random.default_rng(seed).normal(5.0, 1.0, 10) for name in SWING_QUANTITIES
     }
     ends = {"ok": np.arange(10) >= fails, "status": np.zeros(10), "ending": np.full(10, "over")}
-    return told | ends
+    return reported | ends
 
 
 @pytest.mark.parametrize("fails", [6, 10])
@@ -384,24 +390,24 @@ class Careless(Called):
         return Tick(np.zeros(2))
 
 
-def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
+def test_a_baseline_that_cannot_follow_names_itself_and_the_tolerance() -> None:
     def rough(tolerance: float) -> MotionTracking:
         return MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference), tolerance=tolerance)
 
     with pytest.raises(ModelError) as refused:
         compare(swing(0.2), {"own": program_control(swinging_arm()), "followed": rough(1e-15)}, seeds=2)
-    said = str(refused.value)
-    assert said.startswith("controller 'followed': ")
-    assert "raise MotionTracking(…, tolerance=)" in said
-    assert "samples within 1e-15" in said
+    message = str(refused.value)
+    assert message.startswith("controller 'followed': ")
+    assert "raise MotionTracking(…, tolerance=)" in message
+    assert "samples within 1e-15" in message
 
 
-def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
+def test_a_motion_that_cannot_be_followed_to_its_end_is_reported() -> None:
     one = swing(0.2)
     lost = one.driven_by(Failing(program_control(one.robot)))
-    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
+    baseline = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
     with pytest.raises(SimulationError, match=r"controller 'late': the motion that MotionTracking follows.*values="):
-        compare(lost, {"late": rival}, seeds=2)
+        compare(lost, {"late": baseline}, seeds=2)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -431,7 +437,7 @@ def test_a_foreign_error_names_its_controller_too() -> None:
     assert raised.value.__notes__ == ["of controller 'broken'"]
 
 
-def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped() -> None:
+def test_the_table_lists_laws_that_relaxed_rows_and_the_first_run_that_stopped() -> None:
     robot = swinging_arm()
     weak = Saturation(program_control(robot), 12.0)
     found = compare(swing(0.3), {"weak": weak, "own": program_control(robot)}, seeds=4, ticks=False)
@@ -442,8 +448,8 @@ def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped
     assert share > 1.0
     assert f"{share:.3g} %" in found.table()
     stopped = compare(swing(0.3), {"fails": lambda s: Failing(program_control(s.robot))}, seeds=[5, 9], ticks=False)
-    said = "fails had to stop in 2 of 2 runs, first with seed 5: in the step after t = 0 s: ZeroDivision"
-    assert said in stopped.table()
+    message = "fails had to stop in 2 of 2 runs, first with seed 5: in the step after t = 0 s: ZeroDivision"
+    assert message in stopped.table()
 
 
 class Failing(Called):

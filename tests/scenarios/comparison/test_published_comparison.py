@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from erugin.controllers import Controller
-from erugin.controllers import baselines as rivals
+from erugin.controllers import Controller, baselines
 from erugin.controllers.wrappers import Wrapper
 from erugin.scenarios import Scenario, compare
 from erugin.scenarios.comparison.trial import build_controller
@@ -21,7 +20,9 @@ from ...support.project import ROOT
 
 SCENARIOS = {"two_link": "two_link_arm", "two_wheel": "two_wheel_robot", "five_bar": "five_bar_linkage"}
 CLASSES = [
-    each for name in rivals.__all__ if inspect.isclass(each := getattr(rivals, name)) and issubclass(each, Controller)
+    each
+    for name in baselines.__all__
+    if inspect.isclass(each := getattr(baselines, name)) and issubclass(each, Controller)
 ]
 
 
@@ -52,7 +53,7 @@ def kinds(controller: Controller | None) -> set[str]:
 
 
 @pytest.mark.slow
-def test_every_rival_that_serves_a_robot_is_there_or_left_out_with_a_reason(scenario: Scenario) -> None:
+def test_every_baseline_that_supports_the_robot_is_compared_or_left_out_with_a_reason(scenario: Scenario) -> None:
     setup = scenario()
     used = set().union(*(kinds(build_controller(setup, name, make)) for name, make in setup.baselines.items()))
     serving = {each.__name__ for each in CLASSES if not each.unsupported_reason(setup.robot)}

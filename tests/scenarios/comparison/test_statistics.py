@@ -128,7 +128,7 @@ def test_the_signed_rank_test_is_scipys_and_infinite_differences_are_the_largest
     assert signed_ranks(np.full(30, INF))[0] == 1.0
 
 
-def test_the_standardized_difference_and_where_there_is_none() -> None:
+def test_the_standardized_difference_and_where_it_is_undefined() -> None:
     x = sample(200)
     assert standardized(x, 0.95).value == pytest.approx(x.mean() / x.std(ddof=1), rel=1e-12)
     assert standardized(np.zeros(10), 0.95) == Estimate(0.0, 0.0, 0.0)
@@ -214,7 +214,7 @@ def coverage(interval: Callable[[Array], Estimate], draw: Draw, n: int, truth: f
 @pytest.mark.slow
 @pytest.mark.parametrize(("draw", "truth"), [(normal, 0.4), (skewed, 1.0), (heavy, 0.0)])
 @pytest.mark.parametrize("n", [12, 61, 400])
-def test_the_median_is_covered_at_least_as_often_as_said(draw: Draw, truth: float, n: int) -> None:
+def test_intervals_of_the_median_have_at_least_the_stated_coverage(draw: Draw, truth: float, n: int) -> None:
     """Order statistics cannot be cut finely where there are few: exactly how often is a sum of binomial shares."""
     place = max(k for k in range(n) if stats.binom.cdf(k - 1, n, 0.5) <= (1.0 - CONFIDENCE) / 2.0)
     exact = 1.0 - 2.0 * stats.binom.cdf(place - 1, n, 0.5)
@@ -225,7 +225,9 @@ def test_the_median_is_covered_at_least_as_often_as_said(draw: Draw, truth: floa
 @pytest.mark.slow
 @pytest.mark.parametrize(("draw", "truth"), [(normal, 0.4), (heavy, 0.0)])
 @pytest.mark.parametrize("n", [12, 200])
-def test_the_shift_of_symmetric_differences_is_covered_as_often_as_said(draw: Draw, truth: float, n: int) -> None:
+def test_intervals_of_the_shift_of_symmetric_differences_have_the_stated_coverage(
+    draw: Draw, truth: float, n: int
+) -> None:
     share = coverage(lambda x: shift(x, CONFIDENCE), draw, n, truth)
     assert CONFIDENCE - SLACK < share < CONFIDENCE + SLACK + (0.02 if n < 50 else 0.0)
 
@@ -235,7 +237,7 @@ def test_the_shift_of_symmetric_differences_is_covered_as_often_as_said(draw: Dr
     ("draw", "truth"),
     [(normal, 0.4), (skewed, math.exp(0.125) / math.sqrt((math.exp(0.25) - 1.0) * math.exp(0.25)))],
 )
-def test_the_standardized_difference_is_covered_as_often_as_said(draw: Draw, truth: float) -> None:
+def test_intervals_of_the_standardized_difference_have_the_stated_coverage(draw: Draw, truth: float) -> None:
     """To first order: of skewed differences a little less often."""
     share = coverage(lambda x: standardized(x, CONFIDENCE), draw, 400, truth)
     assert CONFIDENCE - SLACK - (0.03 if draw is skewed else 0.0) < share < CONFIDENCE + SLACK
@@ -244,7 +246,7 @@ def test_the_standardized_difference_is_covered_as_often_as_said(draw: Draw, tru
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 1000])
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
-def test_shares_are_covered_as_often_as_said_on_average(n: int, share: float) -> None:
+def test_intervals_of_shares_have_the_stated_coverage_on_average(n: int, share: float) -> None:
     """Wilson's interval is near its confidence, not above it everywhere: counts are whole."""
     random = np.random.default_rng(5)
     found = [wilson(int(k), n, CONFIDENCE) for k in random.binomial(n, share, TRIALS)]
@@ -254,7 +256,7 @@ def test_shares_are_covered_as_often_as_said_on_average(n: int, share: float) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [(0.5, 0.2, 0.1, 0.2), (0.9, 0.04, 0.03, 0.03), (0.2, 0.3, 0.3, 0.2)])
 @pytest.mark.parametrize("n", [50, 400])
-def test_paired_differences_of_shares_are_covered_as_often_as_said(
+def test_intervals_of_paired_differences_of_shares_have_the_stated_coverage(
     cells: tuple[float, float, float, float], n: int
 ) -> None:
     random = np.random.default_rng(6)

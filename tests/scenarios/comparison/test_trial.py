@@ -16,7 +16,7 @@ from erugin.simulation import Integral, Simulator
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 
 from ...support.called_controller import Called
-from ...support.comparison_setup import RIVALS, VARIED, pd_gravity, program_control, swing
+from ...support.comparison_setup import BASELINES, VARIED, pd_gravity, program_control, swing
 
 Array = NDArray[np.float64]
 ENDINGS = ("end_time", "status", "ok", "ending")
@@ -45,7 +45,7 @@ def same(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) 
 
 def test_a_row_is_the_run_of_its_own_values(setup: Setup, own: Trial) -> None:
     drawn = columns(own, 4)
-    told = own.run(drawn)
+    output = own.run(drawn)
     motion = Simulator(setup.robot, setup.controller).run(
         [drawn["q0.q1"][2], 1.1],
         setup.v0,
@@ -75,10 +75,10 @@ def test_a_row_is_the_run_of_its_own_values(setup: Setup, own: Trial) -> None:
         "end_time": motion.t[-1],
     }
     assert {*expected, "settling"} == set(own.quantities)
-    assert {name: told[name][2] for name in expected} == pytest.approx(expected, rel=1e-11)
-    assert (told["status"] == Status.OK).all()
-    assert told["ok"].all()
-    assert told["ending"][2] == "the duration is over"
+    assert {name: output[name][2] for name in expected} == pytest.approx(expected, rel=1e-11)
+    assert (output["status"] == Status.OK).all()
+    assert output["ok"].all()
+    assert output["ending"][2] == "the duration is over"
 
 
 @pytest.mark.slow
@@ -101,28 +101,28 @@ def test_a_name_without_a_prefix_is_of_plant_and_law_alike(setup: Setup, own: Tr
 
 
 def test_gains_go_where_they_are_and_nowhere_else(setup: Setup) -> None:
-    rival = Trial.of(setup, "pd", pd_gravity)
-    alone = rival.run({})
-    assert same(rival.run({"swing.alpha": np.array([3.0])}), alone)
-    assert same(rival.run({"law.swing.alpha": np.array([3.0])}), alone)
+    baseline = Trial.of(setup, "pd", pd_gravity)
+    alone = baseline.run({})
+    assert same(baseline.run({"swing.alpha": np.array([3.0])}), alone)
+    assert same(baseline.run({"law.swing.alpha": np.array([3.0])}), alone)
     own = Trial.of(setup, "own", setup.controller, ignored=["pd.K_q1"])
     assert not same(own.run({"swing.alpha": np.array([3.0])}), own.run({}))
     assert same(own.run({"pd.K_q1": np.array([3.0])}), own.run({}))
 
 
-def test_values_of_the_setup_hold_for_rivals_too(setup: Setup) -> None:
+def test_values_of_the_setup_hold_for_baselines_too(setup: Setup) -> None:
     heavy = setup.with_parameters({"m1": 4.0})
-    trials = [Trial.of(heavy, name, source) for name, source in RIVALS.items()]
+    trials = [Trial.of(heavy, name, source) for name, source in BASELINES.items()]
     assert [trial.nominal("m1") for trial in trials] == [4.0, 4.0]
     assert [trial.controller_p["m1"] for trial in trials] == [4.0, 4.0]
     wrong = dataclasses.replace(setup, p={"m1": 4.0})
-    rival = Trial.of(wrong, "pd", pd_gravity)
-    assert (rival.nominal("plant.m1"), rival.nominal("law.m1")) == (4.0, 2.5)
+    baseline = Trial.of(wrong, "pd", pd_gravity)
+    assert (baseline.nominal("plant.m1"), baseline.nominal("law.m1")) == (4.0, 2.5)
 
 
 def test_the_nominal_value_of_every_name(own: Trial) -> None:
-    told = {name: own.nominal(name) for name in ("m1", "law.swing.alpha", "q0.q1", "v0.q1")}
-    assert told == {"m1": 2.5, "law.swing.alpha": 8.0, "q0.q1": 0.3, "v0.q1": 0.8}
+    reported = {name: own.nominal(name) for name in ("m1", "law.swing.alpha", "q0.q1", "v0.q1")}
+    assert reported == {"m1": 2.5, "law.swing.alpha": 8.0, "q0.q1": 0.3, "v0.q1": 0.8}
 
 
 def test_bad_columns_are_refused(own: Trial) -> None:
@@ -143,13 +143,13 @@ def test_bad_columns_are_refused(own: Trial) -> None:
 
 
 def test_without_columns_there_are_as_many_equal_runs_as_asked_for(own: Trial) -> None:
-    told = own.run({}, count=3)
+    output = own.run({}, count=3)
     assert len(own.run({})["ok"]) == 1
-    assert {len(column) for column in told.values()} == {3}
-    assert len(set(told["effort"].tolist())) == 1
+    assert {len(column) for column in output.values()} == {3}
+    assert len(set(output["effort"].tolist())) == 1
 
 
-def test_ideal_forces_have_no_metrics_of_inputs_and_say_why(setup: Setup) -> None:
+def test_ideal_forces_have_no_metrics_of_inputs_for_a_stated_reason(setup: Setup) -> None:
     counted = dataclasses.replace(
         setup, metrics={"twist": Integral(setup.robot.u[0]), "way": Integral(setup.robot.q[0])}
     )
@@ -177,16 +177,16 @@ def test_chosen_metrics_and_no_others(setup: Setup) -> None:
     assert "error=" in blind.left_out["error_rms"]
 
 
-def test_runs_that_have_to_stop_are_told_one_by_one(own: Trial, setup: Setup) -> None:
-    told = own.run({"v0.q2": np.array([0.0, 1e200, 0.1])})
-    assert told["ok"].tolist() == [True, False, True]
-    assert told["status"].tolist() == [int(Status.OK), int(Status.NOT_FINITE), int(Status.OK)]
-    assert told["end_time"][1] < setup.duration
-    assert "not finite" in told["ending"][1]
-    assert same(own.run({"v0.q2": np.array([0.1])}), {name: column[2:] for name, column in told.items()})
+def test_runs_that_have_to_stop_are_reported_one_by_one(own: Trial, setup: Setup) -> None:
+    output = own.run({"v0.q2": np.array([0.0, 1e200, 0.1])})
+    assert output["ok"].tolist() == [True, False, True]
+    assert output["status"].tolist() == [int(Status.OK), int(Status.NOT_FINITE), int(Status.OK)]
+    assert output["end_time"][1] < setup.duration
+    assert "not finite" in output["ending"][1]
+    assert same(own.run({"v0.q2": np.array([0.1])}), {name: column[2:] for name, column in output.items()})
 
 
-def test_a_law_in_python_tells_the_same(setup: Setup) -> None:
+def test_a_law_in_python_reports_the_same(setup: Setup) -> None:
     controller = program_control(setup.robot)
     symbolic = Trial.of(setup, "symbolic", controller)
     called = Trial.of(setup, "called", Called(controller))

@@ -31,16 +31,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @WIDTHS
-def test_nothing_is_said_on_the_console_and_nothing_is_fetched(chromium: Browser, page: Path, width: int) -> None:
+def test_the_console_stays_empty_and_nothing_is_fetched(chromium: Browser, page: Path, width: int) -> None:
     chromium.open(page, width)
     chromium.click("th button")
     chromium.click("summary")
-    assert chromium.said() == []
+    assert chromium.console_lines() == []
     assert [url for url in chromium.requested() if not url.startswith("data:")] == [page.resolve().as_uri()]
 
 
-def test_a_page_that_misbehaves_is_seen(chromium: Browser, page: Path, tmp_path: Path) -> None:
-    """What the tests above would see of an error, of a picture from elsewhere, and of a page that is too wide."""
+def test_a_page_that_misbehaves_is_detected(chromium: Browser, page: Path, tmp_path: Path) -> None:
+    """The tests above would detect an error, a picture from elsewhere, and a page that is too wide."""
     bad = tmp_path / "bad.html"
     extra = '<img src="missing.png"><script>undefined.nothing</script><div style="width:3000px">.</div>'
     text = page.read_text(encoding="utf-8")
@@ -48,14 +48,14 @@ def test_a_page_that_misbehaves_is_seen(chromium: Browser, page: Path, tmp_path:
     text = text[:start] + text[text.index("\n", start) :]
     bad.write_text(text.replace("</main>", f"{extra}</main>"), encoding="utf-8")
     chromium.open(bad, 1440)
-    said, asked = "\n".join(chromium.said()), chromium.requested()
+    message, asked = "\n".join(chromium.console_lines()), chromium.requested()
     # The console's entries reach the driver a moment after the page is loaded.
     for _ in range(50):
-        if "TypeError" in said:
+        if "TypeError" in message:
             break
         time.sleep(0.1)
-        said += "\n".join(chromium.said())
-    assert "TypeError" in said
+        message += "\n".join(chromium.console_lines())
+    assert "TypeError" in message
     assert any(url.endswith("missing.png") for url in asked)
     assert chromium.run("return document.documentElement.scrollWidth") > 1440
 
@@ -67,7 +67,7 @@ def test_a_script_in_a_name_would_not_run_even_as_markup(chromium: Browser, page
     bad.write_text(text, encoding="utf-8")
     chromium.open(bad, 1440)
     assert chromium.run("return document.title") == "Study sled & <i>ice"
-    assert any("Content Security Policy" in line for line in chromium.said())
+    assert any("Content Security Policy" in line for line in chromium.console_lines())
 
 
 @WIDTHS

@@ -54,7 +54,7 @@ def table(page: str, name: str) -> list[list[str]]:
     return [[html.unescape(re.sub(r"<[^>]*>", "", cell)) for cell in row] for row in cells]
 
 
-def test_the_page_says_what_was_run_and_how_it_ended(folder: Path, page: str) -> None:
+def test_the_page_lists_the_runs_and_their_endings(folder: Path, page: str) -> None:
     opened = Results.open(folder)
     failed = opened.failures.num_rows
     assert 20 < failed < 180
@@ -112,8 +112,8 @@ def test_worst_cases_have_a_command_that_finds_them(folder: Path, page: str) -> 
         assert rows.loc[run, "task"] == int(row[4])
         assert row[7].endswith(f"here' --task {row[4]} --run {row[3]}")
     finite = rows[(rows["controller"] == "slow") & rows["ok"]]["error_rms"]
-    told = [row for row in cases if row[0] == "slow" and row[1] == "largest error_rms"]
-    assert int(told[0][3]) == finite.idxmax()
+    reported = [row for row in cases if row[0] == "slow" and row[1] == "largest error_rms"]
+    assert int(reported[0][3]) == finite.idxmax()
 
 
 def test_names_that_are_markup_stay_text(page: str) -> None:
@@ -138,7 +138,7 @@ def test_equal_results_give_equal_pages(folder: Path, page: str) -> None:
     assert report(Results.open(folder)) == page
 
 
-def test_an_unfinished_study_says_so_and_compares_what_all_have_done(folder: Path, tmp_path: Path) -> None:
+def test_an_unfinished_study_is_marked_and_compares_the_runs_that_all_laws_have(folder: Path, tmp_path: Path) -> None:
     opened = without_tasks(folder, tmp_path / "some", range(6))
     page = report(opened)
     assert "Incomplete: 6 of 24 tasks done, 90 of 360 runs" in page
@@ -186,19 +186,19 @@ def test_the_command_writes_the_page_whole_or_not_at_all(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["{folder}/nowhere"], "there is no such folder"),
         (["{folder}", "--confidence", "1.5"], "confidence must lie between 0 and 1"),
         (["{folder}", "--out", "/proc/page.html"], "cannot write to the folder '/proc'"),
     ],
 )
-def test_bad_input_is_told(folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_refused(folder: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", *(word.format(folder=folder) for word in words)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_dollars_make_no_formulas_and_line_ends_of_docstrings_are_gone(folder: Path, tmp_path: Path) -> None:
+def test_dollars_make_no_formulas_and_line_ends_of_docstrings_are_removed(folder: Path, tmp_path: Path) -> None:
     results = without_tasks(folder, tmp_path / "copy", range(2))
     metrics, scenario = results.manifest["metrics"], results.manifest["scenario"]
     metrics["error_rms"]["unit"] = r"$\frac{$"

@@ -116,9 +116,7 @@ def test_a_cluster_makes_the_same_bytes_whichever_worker_is_killed(
 
 
 @pytest.mark.slow
-def test_a_client_that_is_killed_goes_on_to_the_same_bytes(
-    cluster: Cluster, tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_a_killed_client_resumes_to_the_same_bytes(cluster: Cluster, tmp_path: Path, whole: dict[str, bytes]) -> None:
     out = tmp_path / "out"
     process = start("study", PENDULUM, "--out", out, "--scheduler", cluster.address)
     wait_for(out, 4)
@@ -155,13 +153,13 @@ def test_a_task_that_kills_workers_ends_the_study_by_name(cluster: Cluster, tmp_
 @pytest.mark.parametrize(
     "address", [pytest.param("tcp://127.0.0.1:9", marks=pytest.mark.slow), "nonsense://x", "tcp://"]
 )
-def test_a_scheduler_that_is_not_there_is_told_with_its_address(address: str) -> None:
+def test_an_absent_scheduler_is_reported_with_its_address(address: str) -> None:
     with pytest.raises(StudyError, match=f"no Dask scheduler answers at '{address}' within"), connected(address):
         pass
 
 
 @pytest.mark.slow
-def test_somebody_who_does_not_answer_is_told_too(tmp_path: Path) -> None:
+def test_a_host_that_does_not_answer_is_reported_too(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         code, _, errors = finish(start("study", PENDULUM, "--out", tmp_path / "out", "--scheduler", address))

@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from erugin.scenarios import Results, Study
-from erugin.scenarios.study.result_folder import Folder
+from erugin.scenarios.study.result_folder import Folder, write_atomically
 from erugin.scenarios.study.study import StoppedStudyError
-from erugin.simulation.storage.atomic_file import write_atomically
 from erugin.symbolic import ModelError, StudyError, StudyWarning
 
 from ...support.study_cases import PENDULUM, data, finish, load, rewrite_manifest, start
@@ -47,7 +46,7 @@ def no_file_larger_than(size: int) -> Generator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_study_goes_on_with_the_tasks_that_are_missing(tmp_path: Path) -> None:
+def test_a_study_resumes_with_the_missing_tasks(tmp_path: Path) -> None:
     whole = small().run(tmp_path / "whole", progress=False)
     part = small().run(tmp_path / "part", progress=False)
     for number in (0, 2):
@@ -65,7 +64,7 @@ def test_a_study_goes_on_with_the_tasks_that_are_missing(tmp_path: Path) -> None
     assert set(whole.timings()) == {0, 1, 2, 3}
 
 
-def test_results_that_are_there_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
+def test_existing_results_are_not_resumed_without_request(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
     before = data(tmp_path / "new")
     with pytest.raises(StudyError, match=r"already contains results of this study: continue with .* --resume"):
@@ -122,7 +121,7 @@ def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StudyError, match=r"cannot write to the folder .*: Permission denied"):
         small().run(tmp_path / "new", progress=False)
@@ -130,8 +129,8 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_two_studies_cannot_write_to_one_folder_at_once(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "new")
-    told = rf"another process is writing .* \(process {os.getpid()} on "
-    with folder.begin({"format": 1, "hash": "a"}, resume=False), pytest.raises(StudyError, match=told):
+    reported = rf"another process is writing .* \(process {os.getpid()} on "
+    with folder.begin({"format": 1, "hash": "a"}, resume=False), pytest.raises(StudyError, match=reported):
         small().run(tmp_path / "new", progress=False)
     assert not (tmp_path / "new" / "tasks").exists()
 
@@ -192,7 +191,7 @@ def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path, monkeypatch
     assert data(tmp_path / "new") == data(tmp_path / "whole")
 
 
-def test_results_begun_with_other_versions_are_gone_on_with_and_it_is_said(tmp_path: Path) -> None:
+def test_results_of_other_versions_are_resumed_with_a_warning(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
     rewrite_manifest(
         tmp_path / "new", versions={**Results.open(tmp_path / "new").manifest["versions"], "casadi": "3.0.0"}
@@ -210,7 +209,7 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "cannot read"),
         ('{"format": 99}', "has format 99, but this version of Erugin reads format 1"),
@@ -221,22 +220,22 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
         ("[" * 100_000, "cannot read"),
     ],
 )
-def test_a_manifest_that_cannot_be_read_is_told(text: str, said: str, tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_reported(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         Results.open(tmp_path)
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         small().run(tmp_path, progress=False, resume=True)
 
 
-def test_folders_without_results_are_told(tmp_path: Path) -> None:
+def test_folders_without_results_are_reported(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"does not contain results of a study: it has no manifest\.json"):
         Results.open(tmp_path)
     with pytest.raises(StudyError, match="does not contain results of a study: there is no such folder"):
         Results.open(tmp_path / "none")
 
 
-def test_files_that_are_damaged_or_strange_are_told(tmp_path: Path) -> None:
+def test_damaged_and_foreign_files_are_reported(tmp_path: Path) -> None:
     results = small().run(tmp_path / "new", progress=False)
     other = replace(small(), seeds=9).run(tmp_path / "other", progress=False)
     file = results.folder.file(1)
@@ -265,7 +264,7 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
 
 
 @pytest.mark.parametrize(
-    ("damage", "damaged", "said"),
+    ("damage", "damaged", "message"),
     [
         (lambda folder, _: (folder / "tasks" / ONE).write_bytes(b""), 1, "000000001.parquet.*is damaged"),
         (lambda folder, _: os.truncate(folder / "tasks" / ONE, 700), 1, "000000001.parquet.*is damaged"),
@@ -308,7 +307,7 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
 def test_what_is_damaged_is_named_never_used_and_computed_again(
     damage: Callable[[Path, Path], object],
     damaged: int | None,
-    said: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -316,35 +315,35 @@ def test_what_is_damaged_is_named_never_used_and_computed_again(
     other = replace(small(), metrics=["error_max"]).run(tmp_path / "other", progress=False)
     shutil.copytree(whole.path, tmp_path / "hurt")
     damage(tmp_path / "hurt", other.path)
-    manifest = json.loads((tmp_path / "hurt" / "manifest.json").read_bytes()) if said else {}
+    manifest = json.loads((tmp_path / "hurt" / "manifest.json").read_bytes()) if message else {}
     if manifest.get("tasks") == 4:
         results = Results.open(tmp_path / "hurt")
         if damaged is None:
             (stranger,) = results.foreign_files
-            assert re.search(said, f"{stranger} does not belong to any task")
+            assert re.search(message, f"{stranger} does not belong to any task")
             assert results.table().equals(whole.table())
             assert results.complete
         else:
             assert results.foreign_files == ()
             assert set(results.damaged) == {damaged}
             assert not results.complete
-            with pytest.raises(StudyError, match=f"{said}.*task {damaged} again"):
+            with pytest.raises(StudyError, match=f"{message}.*task {damaged} again"):
                 results.table()
-            with pytest.raises(StudyError, match=said):
+            with pytest.raises(StudyError, match=message):
                 results.task(damaged)
     else:
-        with pytest.raises(StudyError, match=said or "it has no manifest.json"):
+        with pytest.raises(StudyError, match=message or "it has no manifest.json"):
             Results.open(tmp_path / "hurt")
     capsys.readouterr()
     again = small().run(tmp_path / "hurt", resume=True)
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
-    assert len(notes) == bool(said)
-    assert re.search(said, "".join(notes))
+    assert len(notes) == bool(message)
+    assert re.search(message, "".join(notes))
     assert data(again.path) == data(whole.path)
     assert again.complete
     assert again.manifest["tasks"] == 4
     # Nothing is lost: what stood in the way is still there.
-    assert len(list((tmp_path / "hurt").glob("set-aside/*"))) == bool(said)
+    assert len(list((tmp_path / "hurt").glob("set-aside/*"))) == bool(message)
 
 
 def test_a_manifest_is_restored_beside_results_of_the_same_study_only(tmp_path: Path) -> None:

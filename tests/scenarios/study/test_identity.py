@@ -196,7 +196,7 @@ def test_settings_of_controllers_belong_to_them_beside_their_law() -> None:
     assert replace(STUDY, controllers={"mine": controller}).hash == before
 
 
-def test_controllers_themselves_are_told_by_their_law() -> None:
+def test_controllers_are_identified_by_their_law() -> None:
     setup = STUDY.scenario()
     one, other = setup.controller, setup.baselines["soft"](setup)
     assert one is not None

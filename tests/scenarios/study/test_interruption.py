@@ -39,9 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_study_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
-    tmp_path: Path, whole: dict[str, bytes]
-) -> None:
+def test_a_study_killed_at_any_instant_resumes_to_the_same_bytes(tmp_path: Path, whole: dict[str, bytes]) -> None:
     rng = random.Random(7)
     out, cut = tmp_path / "out", 0
     for _ in range(6):
@@ -67,7 +65,7 @@ def test_a_study_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
 
 
 def interrupted(folder: Path, whole: dict[str, bytes]) -> tuple[Path, int, str]:
-    """Where a study is that Ctrl-C met, its exit code and what it said; all may be done before on a busy machine."""
+    """Folder of an interrupted study, its exit code and output; on a busy machine it may have finished before."""
     for i in range(20):
         out = folder / f"out{i}"
         process = start("study", PENDULUM, "--out", out, "--workers", "1")
@@ -81,14 +79,14 @@ def interrupted(folder: Path, whole: dict[str, bytes]) -> tuple[Path, int, str]:
     pytest.fail("all tasks were done before the signal, twenty times")
 
 
-def test_control_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_control_c_ends_cleanly_and_says_how_to_resume(tmp_path: Path, whole: dict[str, bytes]) -> None:
     out, code, errors = interrupted(tmp_path, whole)
     assert code == 130
     assert "Traceback" not in errors
-    told = re.search(r"interrupted: (\d+) of 80 tasks are in .*out.*--resume", errors)
-    assert told is not None, errors
+    reported = re.search(r"interrupted: (\d+) of 80 tasks are in .*out.*--resume", errors)
+    assert reported is not None, errors
     found = data(out)
-    assert int(told[1]) == len(found)
+    assert int(reported[1]) == len(found)
     assert 3 <= len(found) < 80
     load().run(out, resume=True, progress=False)
     assert data(out) == whole

@@ -1,4 +1,4 @@
-"""Which runs make up a task, and points that fill the unit cube evenly."""
+"""Division of runs into tasks, and points that fill the unit cube evenly."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SAMPLERS = (LatinHypercube(64, 3), Sobol(64, 3), LatinHypercube(1), Sobol(1))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_points_do_not_depend_on_which_others_are_asked_for(sampler: Sampler) -> None:
+def test_points_do_not_depend_on_which_others_are_requested(sampler: Sampler) -> None:
     whole = sampler.shares(0, sampler.n, 3)
     assert whole.shape == (sampler.n, 3)
     for first in range(0, sampler.n, 7):

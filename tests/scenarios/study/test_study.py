@@ -50,7 +50,7 @@ def test_every_combination_is_there_once_and_in_order(results: Results) -> None:
     assert results.missing == ()
 
 
-def test_rows_say_what_single_runs_say(results: Results) -> None:
+def test_rows_equal_single_runs(results: Results) -> None:
     study = load()
     for row in results.table().to_pylist()[::37]:
         setup = study.scenario(duration=row["duration"])
@@ -108,25 +108,25 @@ def test_pairs_are_of_the_same_point_and_seed(results: Results) -> None:
         assert (one, other) == (rows["soft", point, seed], rows["own", point, seed])
 
 
-def test_the_manifest_tells_what_was_run(results: Results) -> None:
-    told = results.manifest
-    assert told["scenario"]["name"] == told["name"] == "pendulum"
-    assert "swings along a sine" in told["scenario"]["summary"]
-    assert told["factors"] == {
+def test_the_manifest_describes_the_runs(results: Results) -> None:
+    reported = results.manifest
+    assert reported["scenario"]["name"] == reported["name"] == "pendulum"
+    assert "swings along a sine" in reported["scenario"]["summary"]
+    assert reported["factors"] == {
         "duration": {"kind": "setting", "levels": [0.04, 0.05]},
         "plant.l1": {"kind": "levels", "levels": [0.9, 1.0, 1.1]},
     }
-    assert told["metrics"]["peak_M1"]["unit"] == "N m"
-    assert told["metrics"]["effort"]["better"] == "less"
-    assert told["seeds"] == {"count": 20, "first": 0}
-    assert told["source"] == PENDULUM.read_text(encoding="utf-8")
-    assert {"python", "erugin", "casadi", "numpy"} <= set(told["versions"])
-    assert told["machine"]["processor"]
-    assert len(told["hash"]) == 64
+    assert reported["metrics"]["peak_M1"]["unit"] == "N m"
+    assert reported["metrics"]["effort"]["better"] == "less"
+    assert reported["seeds"] == {"count": 20, "first": 0}
+    assert reported["source"] == PENDULUM.read_text(encoding="utf-8")
+    assert {"python", "erugin", "casadi", "numpy"} <= set(reported["versions"])
+    assert reported["machine"]["processor"]
+    assert len(reported["hash"]) == 64
     assert results.plan == load().plan
 
 
-def test_laws_in_python_run_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_laws_in_python_run_in_separate_processes(tmp_path: Path) -> None:
     study = load(PYTHON_LAW)
     assert not study.is_compiled
     results = study.run(tmp_path / "new", workers=2, progress=False)
@@ -165,7 +165,7 @@ def test_hypercubes_fill_studies_too(tmp_path: Path) -> None:
     assert sorted(np.floor((table["plant.l1"] - 1.0) * 5).astype(int)) == [0, 1, 2, 3, 4]
 
 
-def test_a_run_that_cannot_begin_is_a_result_and_spoils_no_other(tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_is_a_result_and_affects_no_other(tmp_path: Path) -> None:
     scenario = load().scenario
     study = Study(scenario, {"plant.m1": [1.0, -1.0, 2.0]}, randomization={}, metrics=["error_rms"])
     results = study.run(tmp_path / "new", progress=False)
@@ -214,7 +214,7 @@ THOUSAND = np.arange(1.0, 1001.0)
 
 
 @pytest.mark.parametrize(
-    ("factors", "options", "said"),
+    ("factors", "options", "message"),
     [
         ({"duration": [0.1, 0.1]}, {}, "a level of 'duration' is given more than once"),
         ({"plant.m1": [1.0, 1]}, {}, r"a level of 'plant\.m1' is given more than once"),
@@ -249,9 +249,9 @@ THOUSAND = np.arange(1.0, 1001.0)
     ],
 )
 def test_what_does_not_fit_is_refused_at_once(
-    factors: Mapping[str, Factor], options: Mapping[str, Any], said: str
+    factors: Mapping[str, Factor], options: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         Study(PENDULUM_SCENARIO, factors, **options)
 
 
@@ -261,7 +261,7 @@ def test_a_scenario_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "options", "error", "said"),
+    ("factors", "options", "error", "message"),
     [
         ({"m3": [1.0]}, {}, ParameterError, r"unknown .*'m3'.* Did you mean .*'m1'"),
         ({"plant.mass": [1.0]}, {}, ParameterError, r"unknown .*'plant\.mass'.*Known: .*plant\.m1"),
@@ -279,15 +279,15 @@ def test_what_the_scenario_does_not_have_is_refused_before_anything_is_written(
     factors: Mapping[str, Sequence[float]],
     options: Mapping[str, Any],
     error: type[EruginError],
-    said: str,
+    message: str,
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         Study(PENDULUM_SCENARIO, factors, **options).run(tmp_path / "new", progress=False)
     assert not (tmp_path / "new").exists()
 
 
-def test_a_grid_of_very_many_runs_is_described_without_memory_and_asks_first(tmp_path: Path) -> None:
+def test_a_very_large_grid_is_described_without_memory_and_needs_confirmation(tmp_path: Path) -> None:
     # Modules that the first study imports are larger than what is measured here.
     Study(PENDULUM_SCENARIO, {}, metrics=["error_rms"]).run(tmp_path / "first", progress=False)
     tracemalloc.start()
@@ -301,7 +301,7 @@ def test_a_grid_of_very_many_runs_is_described_without_memory_and_asks_first(tmp
     assert not (tmp_path / "new").exists()
 
 
-def test_a_limit_is_what_one_asks_for(tmp_path: Path) -> None:
+def test_more_runs_than_the_limit_are_refused(tmp_path: Path) -> None:
     study = Study(PENDULUM_SCENARIO, {"plant.m1": [1.0, 2.0, 3.0]}, metrics=["error_rms"])
     with pytest.raises(StudyError, match=r"3 runs in 1 task, more than 2: .* pass limit=3"):
         study.run(tmp_path / "new", limit=2, progress=False)

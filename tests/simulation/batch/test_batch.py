@@ -183,10 +183,10 @@ def test_a_controller_forgets_between_lanes() -> None:
     np.testing.assert_array_equal(motions.q[0], motions.q[2])
     np.testing.assert_allclose(motions.u[:, :, 0], np.cos(motions.t), atol=1e-15)
     troubled = Troubled(robot, limited=0.03, held=0.05, lost=0.08)
-    told = Simulator(robot, troubled).run_batch([[0.3, 0.8]] * 2, [0.0, 0.0], 0.1, step=1e-2)
-    assert told.notes[0] == told.notes[1] != ()
-    assert told.failure.tolist() == [Status.NOT_CONVERGED] * 2
-    assert told.status[0].tolist() == [0] * 3 + [Status.LIMITED] * 2 + [Status.HELD] * 2 + [Status.NOT_CONVERGED] * 4
+    batch = Simulator(robot, troubled).run_batch([[0.3, 0.8]] * 2, [0.0, 0.0], 0.1, step=1e-2)
+    assert batch.notes[0] == batch.notes[1] != ()
+    assert batch.failure.tolist() == [Status.NOT_CONVERGED] * 2
+    assert batch.status[0].tolist() == [0] * 3 + [Status.LIMITED] * 2 + [Status.HELD] * 2 + [Status.NOT_CONVERGED] * 4
 
 
 @pytest.mark.parametrize("integrator", [RK4(), Projected(), Reduced()])
@@ -313,7 +313,7 @@ def replay(
     return record
 
 
-def told(record: Record) -> list[tuple[object, ...]]:
+def outcome(record: Record) -> list[tuple[object, ...]]:
     return [
         (int(record.count[i]), Status(record.failure[i]), record.ending[i], record.metrics[i].tobytes())
         for i in range(LANES)
@@ -330,7 +330,7 @@ def told(record: Record) -> list[tuple[object, ...]]:
 def test_lanes_and_blocks_make_no_difference(seed: int, switches: bool, groups: list[int], blocks: list[int]) -> None:
     data = samples(seed, switches)
     whole, other = (replay(data, switches, *ways) for ways in ((range(1, LANES), [100]), (groups, blocks)))
-    assert told(other) == told(whole)
+    assert outcome(other) == outcome(whole)
     for lane, count in enumerate(whole.count):
         np.testing.assert_array_equal(other.states[lane, :count], data["states"][lane, :count])
         np.testing.assert_array_equal(other.data["output"][lane, :count], data["output"][lane, :count])
@@ -350,11 +350,11 @@ def test_what_is_not_kept_is_judged_all_the_same(every: int, blocks: list[int]) 
     for seed in (0, 3, 8):
         data = samples(seed, False)
         whole, sparse = replay(data, False, [], [100]), replay(data, False, [2], blocks, every)
-        assert told(sparse) == told(whole)
+        assert outcome(sparse) == outcome(whole)
         times = sparse.times()
         for lane, count in enumerate(whole.count.tolist()):
             places = sorted({*range(0, count, every), count - 1})
-            assert sparse.kept[lane] == len(places) <= sparse.run.capacity
+            assert sparse.stored[lane] == len(places) <= sparse.run.capacity
             np.testing.assert_array_equal(sparse.states[lane, : len(places)], data["states"][lane, places])
             np.testing.assert_array_equal(sparse.data["output"][lane, : len(places)], data["output"][lane, places])
             np.testing.assert_allclose(times[lane, : len(places)], 0.5 + 1e-2 * np.array(places), rtol=1e-15)

@@ -1,4 +1,4 @@
-"""What is wrong with a batch is said before anything runs, with the lane; and what is interrupted is not lost."""
+"""Errors in a batch are reported before anything runs, with the lane; and an interrupted run is not lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "changed"),
+    ("kind", "message", "changed"),
     [
         (ShapeError, r"q0 must have shape \(2,\) or \(batch, 2\), got shape \(2, 3\)", {"q0": np.zeros((2, 3))}),
         (ShapeError, r"q0 must have shape .* got shape \(0, 2\)", {"q0": np.zeros((0, 2))}),
@@ -59,14 +59,14 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),
     ],
 )
-def test_bad_input_is_told_with_its_lane(kind: type[Exception], said: str, changed: dict[str, Any]) -> None:
+def test_bad_input_is_reported_with_its_lane(kind: type[Exception], message: str, changed: dict[str, Any]) -> None:
     start: dict[str, Any] = {"q0": Q, "v0": V, "duration": 0.1, "step": 1e-3} | changed
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         SIMULATOR.run(**start)
 
 
 @pytest.mark.parametrize(
-    ("said", "given"),
+    ("message", "given"),
     [
         ("the plant must be a Robot, got 'arm'", {"robot": "arm"}),
         ("controller must be a Controller, got 'pd'", {"controller": "pd", "stop": ca.SX(1)}),
@@ -76,12 +76,12 @@ def test_bad_input_is_told_with_its_lane(kind: type[Exception], said: str, chang
         ("the name of a metric must be text, got 3", {"metrics": {3: Largest(ca.SX(1))}}),
     ],
 )
-def test_what_cannot_be_simulated_is_told(said: str, given: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_what_cannot_be_simulated_is_refused(message: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match=message):
         Simulator(**dict[str, Any](robot=two_link_arm()) | given)
 
 
-def test_gains_that_are_too_fast_are_told_with_their_lane() -> None:
+def test_gains_that_are_too_fast_are_reported_with_their_lane() -> None:
     robot = two_link_arm()
     still = nonholonomic(robot.v, perturbation=FirstOrder(10.0), name="still")
     simulator = Simulator(robot, ProgramController(Program(robot, still)))
@@ -90,7 +90,7 @@ def test_gains_that_are_too_fast_are_told_with_their_lane() -> None:
         simulator.run(Q[0], [0.1, 0.0], 0.1, step=1e-2, controller_p=rates)
 
 
-def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:
+def test_a_start_off_natural_constraints_is_reported_with_its_lane() -> None:
     robot = crank_rocker()
     q = assemble(robot, [0.5, 0.5, 1.5], fixed=["crank"]).q
     starts = np.array([q, q, q]) + np.outer([0.0, 1e-3, 1e-2], [0.0, 1.0, 0.0])
@@ -98,7 +98,7 @@ def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:
         Simulator(robot).run(starts, np.zeros(3), 0.01, step=1e-3)
 
 
-def test_a_start_with_dependent_rows_is_told_with_its_lane() -> None:
+def test_a_start_with_dependent_rows_is_reported_with_its_lane() -> None:
     """A parallelogram in which all bars lie on the ground."""
     robot = four_bar(bar(0.4, 1.0), bar(1.0, 1.0), bar(0.4, 1.0), ground=(1.0, 0.0), inputs=())
     with pytest.raises(ModelError, match=r"lane 1: four-bar linkage: .* or vanish: 'coupler pin\[0\]'"):
@@ -138,7 +138,7 @@ def test_an_interrupt_within_a_controller_is_one_of_the_batch() -> None:
     assert kept.count.tolist() == [5, 0]
 
 
-def test_a_mistake_in_a_controller_is_told_with_its_lane() -> None:
+def test_a_mistake_in_a_controller_is_reported_with_its_lane() -> None:
     """It would be made in every lane: it is raised, not counted among what befell a motion."""
 
     class Shapeless(Constant):

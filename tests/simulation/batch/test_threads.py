@@ -21,10 +21,10 @@ from erugin.simulation import batch as batch_module
 from erugin.simulation import record as record_module
 from erugin.simulation.batch import AdvanceLanes
 from erugin.simulation.closed_loop import ClosedLoop
-from erugin.simulation.integrators.integrator import BLOCK, StepBlock
+from erugin.simulation.integrators.integrator import StepBlock
 from erugin.simulation.metrics import MetricTotals
 from erugin.simulation.record import Record
-from erugin.simulation.sample_window import SampleWindow
+from erugin.simulation.sample_window import BLOCK, SampleWindow
 from erugin.simulation.termination import TerminationMonitor
 from erugin.symbolic.codegen import SymbolicFunction
 

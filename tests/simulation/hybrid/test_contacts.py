@@ -42,7 +42,7 @@ HOPPER_MASS, FOOT_MASS, SPRING_STIFFNESS, SPRING_LENGTH, GRAVITY = 60.0, 4.0, 20
 
 @dataclass
 class End:
-    """Where a phase ends: how long it took, state, and the samples on the way."""
+    """End of a phase: its duration and state, and the samples before it."""
 
     t: float
     q: Array
@@ -159,7 +159,7 @@ def spin(robot: Robot, q: Array, v: Array) -> float:
 
 
 def test_inputs_in_a_stop_condition() -> None:
-    """Of two links the knee's torque is in the force; a run needs to be told what it is."""
+    """Of two links the knee's torque is in the force; a run must be given its value."""
     link = TelescopicLink(5.0, 0.1, 0.5, SPRING_STIFFNESS, 0.5)
     robot = with_contacts(exoskeleton([link, link], base="floating", pole_mass=1.0), [FOOT])
     q = np.array([0.0, 0.0, 1.2, 1.9, 0.5, 0.5])
@@ -239,7 +239,7 @@ def test_a_strike_gives_back_the_normal_impulse_and_holds_the_foot_meanwhile() -
     assert blow.by_constraint["floor"][1] == pytest.approx(1.5 * MASS * np.sqrt(2.0 * G), rel=1e-8)
 
 
-def test_a_block_under_a_swinging_force_sticks_and_slides_as_dry_friction_says() -> None:
+def test_a_block_under_a_periodic_force_sticks_and_slides_by_dry_friction() -> None:
     """It sticks while A |sin ωt| < μ m g, slides to and fro otherwise; times by Newton's method on the closed form."""
     A, omega, friction = 3.0, 2.0, 1.8
     free = point_mass()

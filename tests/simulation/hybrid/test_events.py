@@ -130,16 +130,16 @@ def test_the_cubic_through_values_and_rates_has_its_peak_where_the_cubic_has() -
     assert first_candidate(np.arange(3.0), np.full(3, -1.0), np.zeros(3), EventState.ARMED) is None
 
 
-def test_the_limit_of_times_is_that_of_their_series_and_a_crowd_is_told() -> None:
+def test_converging_event_times_end_at_the_limit_of_their_series_and_crowds_are_reported() -> None:
     crowd, t = ZenoDetector(1e-3), 0.0
-    told: list[float] = []
+    recorded: list[float] = []
     for k in range(60):
         t += 0.8**k
         limit = crowd.add(t)
         if limit is not None:
-            told.append(limit)
+            recorded.append(limit)
             break
-    np.testing.assert_allclose(told, [5.0], rtol=1e-9)
+    np.testing.assert_allclose(recorded, [5.0], rtol=1e-9)
     assert crowd.settle("rest", t)
     # Equal short times are no series; only a hundred of them are too many.
     assert [crowd.add(1.0 + 1e-7 * k) is None for k in range(100)] == [True] * 99 + [False]
@@ -158,7 +158,7 @@ def test_two_modes_that_lead_to_each_other_at_once_are_an_end_with_a_name() -> N
     assert "events accumulate at t = 0 s" in motion.ending
 
 
-def test_a_relay_that_slides_along_its_surface_is_told_where_it_begins_to() -> None:
+def test_a_relay_that_slides_along_its_surface_is_reported_where_sliding_starts() -> None:
     """ẍ = ∓1 as x + ẋ is above or below zero: from x = 2 at rest it is crossed at |ẋ| > 1, and next met at |ẋ| < 1."""
     robot = rail()
     s = robot.q[0] + robot.v[0]
@@ -261,7 +261,7 @@ def test_a_failure_keeps_the_segments_unless_an_event_comes_before_it() -> None:
     assert motion.t[-1] == pytest.approx(0.9, abs=1e-9)
 
 
-def test_a_jump_without_an_answer_and_an_expression_that_is_no_number_are_told() -> None:
+def test_a_jump_without_a_solution_and_a_nan_expression_are_reported() -> None:
     robot = rail()
     x = robot.q[0]
     modes = {"on": Mode(events=(Event(x - 0.5, "on", jump=StateMap(v=ca.sqrt(-robot.v)), name="root"),))}
@@ -308,7 +308,7 @@ def looped(*expressions: ca.SX, step: float = 0.1) -> PhasedTrajectory:
 
 
 def test_events_that_lead_back_to_their_mode_happen_once_each_as_they_come() -> None:
-    """Each goes on being positive while the others happen."""
+    """Each stays positive while the others happen."""
     t = clock().t
     motion = looped(t - 1.0, t - 0.5, t - 1.55)
     assert motion.events == ("b", "a", "c", None)
@@ -350,7 +350,7 @@ def test_what_turns_round_at_a_sample_happens_there_and_not_again() -> None:
 
 
 def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> None:
-    """The last time between them is none, or the rounding of two that are at one instant."""
+    """The last time between them is zero, or the rounding of two at one instant."""
     for last in (1.9, 1.9 + 1e-11, 1.9 + 1e-9):
         t = clock().t
         times = (1.0, 1.5, 1.8, 1.9, last)
@@ -363,7 +363,7 @@ def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> 
 
 
 @pytest.mark.slow
-def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() -> None:
+def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_together() -> None:
     """Two masses fall from one height: each time between bounces is followed by none at all."""
     q, v, e = ca.SX.sym("q", 2), ca.SX.sym("v", 2), 0.5
     pair = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=9.81 * ca.sum1(q))
@@ -374,7 +374,7 @@ def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() ->
     assert motion.q.min() > -1e-8
 
 
-def test_the_mode_that_is_told_is_the_one_whose_event_it_was() -> None:
+def test_the_reported_mode_is_that_of_the_event() -> None:
     t = clock().t
     modes = {"a": Mode(events=(Event(t + 1.0, "b", name="up"),)), "b": Mode(events=(Event(t + 2.0, "a", name="down"),))}
     motion = simulate_hybrid(clock(), modes, [0.0], [0.0], 1.0, start="a", step=0.1)
@@ -461,7 +461,7 @@ def of_another_model() -> dict[str, Mode]:
     return {"on": Mode(law, (Event(model.p[0] - X, None, name="heavy"),), robot=plant)}
 
 
-def run(modes: Any) -> object:  # noqa: ANN401 - some of them are none
+def run(modes: Any) -> object:  # noqa: ANN401 - some are not modes
     return simulate_hybrid(clock(), modes, [0.0], [0.0], 1.0, start="on", step=0.1)
 
 

@@ -85,7 +85,7 @@ def test_a_bouncing_ball_has_its_times_and_heights_and_ends_where_they_come_toge
 
 @pytest.mark.slow
 def test_where_bounces_come_together_the_ball_stays_on_the_floor() -> None:
-    """The contact is made by an impact without rebound, and the motion goes on to its end."""
+    """The contact is made by an impact without rebound, and the motion continues to its end."""
     free = point_mass(gravity=G)
     plant = dataclasses.replace(free, points={"ball": free.q})
     foot = Contact("ball", (0.0, 1.0), "floor")
@@ -159,7 +159,7 @@ def test_a_pendulum_with_a_peg_has_the_half_periods_of_two_pendulums_and_rises_a
     assert motion.events[:3] == ("peg met", "peg left", "peg met")
 
 
-def test_two_programs_of_a_mass_take_turns_as_its_place_says() -> None:
+def test_two_programs_of_a_mass_alternate_by_its_position() -> None:
     """To the right at 1 m/s up to x = 0.3, to the left at 0.5 m/s down to −0.2, each from the first instant."""
     robot = point_mass()
 

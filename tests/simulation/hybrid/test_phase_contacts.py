@@ -151,7 +151,7 @@ def test_a_foot_that_stands_from_the_beginning_is_not_struck() -> None:
 
 
 def test_a_name_that_another_point_takes_is_another_foot() -> None:
-    """Contacts are told apart by point and name: the second is made where its own point is."""
+    """Contacts are distinguished by point and name: the second is made at its own point."""
     other = Contact("tip", (0.0, 1.0), "left")
     robot = strut()
     flat = np.array([0.1, 0.0, 0.0, REST]), np.zeros(4)
@@ -269,8 +269,8 @@ def test_a_failing_phase_hands_back_segments_and_impacts() -> None:
     assert 0.28 < kept.t[-1] <= 0.3
 
 
-def test_a_phase_that_cannot_begin_hands_back_what_was() -> None:
-    """A rod of fixed length on two feet has a row too many: the impact can be told, the reactions cannot."""
+def test_a_phase_that_cannot_start_returns_the_motion_before_it() -> None:
+    """A rod of fixed length on two feet has a row too many: the impact is determined, the reactions are not."""
     link = TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)
     rod = exoskeleton([link], base="floating", pole_mass=SHOE, rigid=True)
     first, both = with_contacts(rod, [LEFT]), with_contacts(rod, [LEFT, RIGHT])
@@ -315,7 +315,11 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
     [
         (lambda: Phase(None, contacts=(LEFT,)), ModelError, "require a robot with these contacts on"),
         (lambda: land(robot=strut()), ModelError, r"'left' is not active; .* Activate it with with_contacts"),
-        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not active; the natural constraints are 'left'"),
+        (
+            lambda: land(contacts=(RIGHT,)),
+            ModelError,
+            r"'right' is not active; the robot's natural constraints: 'left'",
+        ),
         (lambda: land(contacts=LEFT), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=("left",)), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),
@@ -376,7 +380,7 @@ def test_bad_contacts_are_refused_before_anything_moves(
     assert not isinstance(caught.value, PhasedSimulationError)
 
 
-def test_a_foot_that_stands_from_the_beginning_and_moves_is_told() -> None:
+def test_a_standing_foot_that_moves_at_the_start_is_reported() -> None:
     with pytest.warns(
         StartWarning,
         match=r"violates its natural constraint 'left\[0\]' at the start: the rate of the residual is 0\.3",

@@ -135,7 +135,7 @@ def test_a_start_at_another_time_sees_that_time(integrator: Integrator) -> None:
         np.testing.assert_allclose(motion.q[:, 0], np.cos(2) - np.cos(t) - np.sin(2) * (t - 2), atol=1e-9)
 
 
-def test_a_condition_that_holds_at_once_is_one_sample_and_one_that_never_does_is_told() -> None:
+def test_a_condition_true_at_once_is_one_sample_and_one_never_true_is_reported() -> None:
     robot = point_mass()
     motion = simulate_phases(
         robot,

@@ -70,7 +70,7 @@ def test_the_ground_carries_what_the_momentum_gains(k: int) -> None:
     np.testing.assert_allclose(
         force[2:-4][later], (rate + np.array([0.0, 9.81 * mass]))[later], atol=2e-5 * 9.81 * mass
     )
-    # The ground pushes, and what friction and what length of foot the step needs is told, not assumed.
+    # The ground pushes; the friction and the length of the foot that the step needs are reported, not assumed.
     assert force[:, 1].min() > 0.5 * 9.81 * mass
     friction = segment.evaluate(required_friction(now.robot, now.foot, u=law.output))
     np.testing.assert_allclose(friction, np.abs(force[:, 0]) / force[:, 1], rtol=1e-9)
@@ -92,7 +92,7 @@ def test_the_energy_that_the_drives_give_and_the_dampers_take() -> None:
         assert work == pytest.approx(gained, abs=2e-3 * np.ptp(segment.energy))
 
 
-def test_the_impact_loses_what_carnot_says() -> None:
+def test_the_impact_loses_the_energy_of_carnots_theorem() -> None:
     """Energy of the lost velocities; the foot that touched is at rest after it, the other goes."""
     motion = two_steps()
     first, second = motion.segments

@@ -109,7 +109,7 @@ def test_a_motion_into_infinity_keeps_what_it_has(method: Integrator) -> None:
 
 
 @BOTH
-def test_a_program_goes_in_blocks(method: Integrator, steps_from_python: list[float]) -> None:
+def test_a_program_runs_in_blocks(method: Integrator, steps_from_python: list[float]) -> None:
     robot = two_link_arm()
     program = Program(robot, [holonomic(robot.q - 0.5 * ca.sin(robot.t), name="swing")])
     simulator = Simulator(robot, ProgramController(program), integrator=method)

@@ -28,8 +28,8 @@ from erugin.simulation import (
     Trajectory,
     Variational,
 )
+from erugin.simulation.closed_loop import close_loop
 from erugin.simulation.integrators.generalized_alpha import AlphaEquations, AlphaMotion
-from erugin.simulation.numeric_loop import close_loop
 from erugin.symbolic import ModelError, Parameters
 
 from ...support.arms import disc_program, two_link_arm
@@ -164,10 +164,10 @@ def test_constraints_of_order_1_hold_in_velocities_linear_or_not() -> None:
 
 
 def test_constraints_of_order_2_hold_in_accelerations() -> None:
-    """A joint whose acceleration is told: its angle is that of the integrated law, and the other one swings along."""
+    """A joint with prescribed acceleration: its angle is that of the integrated law, and the other one swings along."""
     robot = with_inputs(two_link_arm(), ())
-    told = second_order(robot.coordinates.a[0] - 3.0 * ca.cos(2.0 * robot.t), name="told")
-    held = dataclasses.replace(robot, natural=(told,))
+    reported = second_order(robot.coordinates.a[0] - 3.0 * ca.cos(2.0 * robot.t), name="told")
+    held = dataclasses.replace(robot, natural=(reported,))
     q, v = np.array([0.2, 0.5]), np.zeros(2)
     end = simulate(held, None, q, v, 1.0, step=1.0, integrator=EXACT)
     simulator = Simulator(held, integrator=GeneralizedAlpha())
@@ -301,7 +301,7 @@ def test_the_governor_follows_the_published_curve(step: float) -> None:
     assert miss < (4e-3 if step > 5e-3 else 4e-5)
 
 
-def test_an_explicit_method_of_order_4_blows_up_at_half_that_step() -> None:
+def test_an_explicit_method_of_order_4_diverges_at_half_that_step() -> None:
     with pytest.raises(SimulationError, match="diverged") as caught:
         simulate(governor(), None, *start(), 10.0, step=5e-4, integrator=RK4())
     assert caught.value.trajectory.t[-1] < 0.1

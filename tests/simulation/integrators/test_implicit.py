@@ -1,4 +1,4 @@
-"""What implicit methods are for: stiff motions in few steps, singular mass matrices, and what IDAS refuses."""
+"""Purposes of implicit methods: stiff motions in few steps, singular mass matrices; and refusals of IDAS."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RATE = 1e6
 
 
 class Damper(Controller):
-    """Pulls the speed to cos t at a rate of a million per second, and counts how often it is asked."""
+    """Pulls the speed to cos t at a rate of a million per second, and counts its calls."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.calls = robot, 0
@@ -99,7 +99,7 @@ def test_a_mass_matrix_may_be_singular_where_constraints_take_its_place(method: 
     np.testing.assert_allclose(motion.q, -9.81 / 2 * np.tile(motion.t[:, None] ** 2, (1, 2)), atol=1e-7)
 
 
-def test_idas_says_what_to_take_for_redundant_constraints() -> None:
+def test_idas_names_the_integrator_for_redundant_constraints() -> None:
     once = crank_rocker()
     again = tuple(dataclasses.replace(row, name="again") for row in once.natural)
     twice = dataclasses.replace(once, natural=once.natural + again, redundant="least-norm")
@@ -107,7 +107,7 @@ def test_idas_says_what_to_take_for_redundant_constraints() -> None:
         Simulator(twice, integrator=IDAS())
 
 
-def test_what_a_law_says_on_the_screen_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_law_prints_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     class Loud(Damper):
         def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
             if self.calls == 3:
@@ -120,7 +120,7 @@ def test_what_a_law_says_on_the_screen_is_heard(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "here\n"
 
 
-def test_only_the_thread_that_asks_for_silence_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_requesting_thread_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     def say() -> None:
         print("other", file=sys.stderr)
 
@@ -137,7 +137,7 @@ def test_only_the_thread_that_asks_for_silence_has_it(capsys: pytest.CaptureFixt
 def test_a_large_step_is_taken_from_python_and_never_written_down(
     integrator: Integrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Told by one iteration's equations, before elimination makes the graph grow with the cube of the unknowns."""
+    """Raised for the equations of one iteration, before elimination makes the graph grow with the unknowns cubed."""
     use_no_compiler(monkeypatch)
 
     def built(*_: object) -> None:

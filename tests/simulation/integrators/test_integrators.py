@@ -67,7 +67,7 @@ def test_the_motion_is_right_to_the_stated_error(row: Row) -> None:
 
 @pytest.mark.parametrize("row", FIXED, ids=name_of)
 @pytest.mark.parametrize("projected", [False, True])
-def test_the_error_falls_with_the_step_as_the_order_says(row: Row, projected: bool) -> None:
+def test_the_error_falls_with_the_step_by_the_order(row: Row, projected: bool) -> None:
     method = Projected(row.method) if projected else row.method
     step = 0.02 if row.order >= 4 else 0.005
     errors = [miss(motion(method, 2.0, step / k)) for k in (1, 2)]
@@ -104,7 +104,7 @@ def test_a_law_in_python_moves_the_plant_as_the_same_law_in_expressions(row: Row
 
 
 @EACH
-def test_a_run_stops_at_the_first_sample_at_which_it_is_told_to(row: Row) -> None:
+def test_a_run_stops_at_the_first_sample_that_meets_the_condition(row: Row) -> None:
     there = first_time_below(0.0, 1.3)
     for called in (False, True):
         run = runs(row.method, called=called, stop=True).run(START[:2], START[2:], 2.0, step=0.02)
@@ -162,7 +162,7 @@ def runaway() -> Robot:
 
 
 class Raising(Controller):
-    """No torque, and then what it is told to raise."""
+    """No torque, and then the given exception."""
 
     def __init__(self, robot: Robot, when: float, error: BaseException) -> None:
         self.robot, self.when, self.error = robot, when, error
@@ -197,8 +197,8 @@ def test_an_arm_at_full_stretch_ends_where_its_reach_does(row: Row, capfd: pytes
     program = outward_program()
     tip = program.robot.points["tip"]
     q0, v0 = start_on(program, [-0.5, 1.4], at=[(tip, (0.5, 0.3))])
-    said = "depends on" if row.reach is Status.SINGULAR else "end of a mechanism's reach"
-    with pytest.raises(SimulationError, match=said) as caught:
+    message = "depends on" if row.reach is Status.SINGULAR else "end of a mechanism's reach"
+    with pytest.raises(SimulationError, match=message) as caught:
         simulate(program.robot, ProgramController(program), q0, v0, 10.0, step=2e-3, integrator=coarse(row))
     kept = caught.value.trajectory
     assert caught.value.status is row.reach
@@ -234,7 +234,7 @@ def test_an_interrupt_within_a_law_is_an_interrupt(row: Row, capfd: pytest.Captu
 
 
 @pytest.mark.parametrize("method", [CVODES(max_steps=10), IDAS(max_steps=10)], ids=lambda m: type(m).__name__)
-def test_too_few_steps_are_told_as_such(method: CVODES | IDAS, capfd: pytest.CaptureFixture[str]) -> None:
+def test_too_few_steps_are_reported(method: CVODES | IDAS, capfd: pytest.CaptureFixture[str]) -> None:
     robot = rod_pendulum()
     with pytest.raises(SimulationError, match=r"gave up with \w+_TOO_MUCH_WORK: .* increase max_steps") as caught:
         simulate(robot, None, START[:2], START[2:], 4.0, step=1.0, integrator=method)
@@ -245,7 +245,7 @@ def test_too_few_steps_are_told_as_such(method: CVODES | IDAS, capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("method", [DOP853(max_steps=10), Radau(max_steps=10)], ids=lambda m: type(m).__name__)
-def test_too_few_steps_of_scipy_are_told_as_such(method: Integrator) -> None:
+def test_too_few_steps_of_scipy_are_reported(method: Integrator) -> None:
     robot = rod_pendulum()
     with pytest.raises(SimulationError, match=r"gave up: it exceeds max_steps .* increase max_steps") as caught:
         simulate(robot, None, START[:2], START[2:], 40.0, step=20.0, integrator=method)

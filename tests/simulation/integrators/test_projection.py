@@ -107,7 +107,7 @@ def test_velocities_hold_where_the_positions_end() -> None:
 
 
 def test_angles_are_turned_into_sines_twice() -> None:
-    """Where the state is and where it ends: the second step of Newton's method evaluates nothing anew."""
+    """States before and after: the second step of Newton's method evaluates nothing again."""
     function = projection(bars())
     kinds = [function.instruction_id(i) for i in range(function.n_instructions())]
     for kind in ("SIN", "COS"):

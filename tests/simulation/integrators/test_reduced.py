@@ -252,7 +252,7 @@ def test_controllers_called_and_symbolic_drive_it_alike() -> None:
     assert max(misfits(driven)) < 1e-14
 
 
-def test_runs_are_repeated_and_may_begin_later() -> None:
+def test_runs_are_repeated_and_may_start_later() -> None:
     """The same samples from a second run of one simulator, with another length, and blocks broken elsewhere."""
     robot = with_inputs(crank_rocker(), ())
     q, v = spun(robot, [0.5, 0.5, 1.5], 9.0)
@@ -272,7 +272,7 @@ def later(t: float) -> tuple[Array, Array]:
     return r * e, rate * e + 2.0 * r * np.array([-e[1], e[0]])
 
 
-def test_long_steps_are_halved_and_steps_too_long_are_told() -> None:
+def test_long_steps_are_halved_and_too_long_ones_are_reported() -> None:
     """A pendulum that turns by half a radian and more per step."""
     robot = pendulum(2)
     motion = simulate(robot, None, [0.0, -1.0], [30.0, 0.0], 1.0, step=0.05, integrator=Reduced())
@@ -296,7 +296,7 @@ def test_what_it_cannot_take_is_named() -> None:
         simulate(loose, None, [0.0, 0.0], [0.0, 1.0], 1.0, step=0.1, integrator=Reduced())
 
 
-def test_a_run_that_blows_up_ends_by_name() -> None:
+def test_a_run_that_diverges_ends_with_that_status() -> None:
     robot = with_inputs(crank_rocker(), ("crank",))
     q, v = spun(robot, [0.5, 0.5, 1.5], 3.0)
     with pytest.raises(SimulationError, match="not finite"):
@@ -304,7 +304,7 @@ def test_a_run_that_blows_up_ends_by_name() -> None:
 
 
 def test_a_mechanism_that_is_driven_in_time_only() -> None:
-    """No freedom is left: the crank goes as told, and the rest follows in closed form."""
+    """No freedom is left: the crank follows its prescribed motion, and the rest follows in closed form."""
     robot = with_inputs(crank_rocker(), ())
     drive = holonomic(robot.q[0] - 0.5 - 3.0 * robot.t, name="drive")
     driven = dataclasses.replace(robot, natural=(*robot.natural, drive))

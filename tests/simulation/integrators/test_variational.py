@@ -97,7 +97,7 @@ def test_an_overconstrained_mechanism_has_least_norm_reactions() -> None:
 
 
 @pytest.mark.parametrize("constrained", [True, False])
-def test_a_motion_goes_back_where_it_came_from(constrained: bool) -> None:
+def test_a_motion_is_reversible(constrained: bool) -> None:
     if constrained:
         robot, q, v = linkage()
     else:
@@ -201,7 +201,7 @@ def test_the_error_of_the_energy_falls_with_the_square_of_the_step() -> None:
 
 
 def drift(motion: Trajectory) -> tuple[float, float]:
-    """How far the energy wanders from first to last tenth of the run, and how far it swings."""
+    """Drift of the energy from the first to the last tenth of the run, and its oscillation."""
     n = len(motion) // 10
     return abs(float(motion.energy[-n:].mean() - motion.energy[:n].mean())), float(np.ptp(motion.energy))
 
@@ -396,7 +396,7 @@ def test_a_law_that_is_no_number_ends_the_run_by_name() -> None:
     assert caught.value.trajectory.t[-1] == pytest.approx(0.049, abs=1.5e-3)
 
 
-def test_lanes_of_a_batch_are_runs_of_their_own() -> None:
+def test_lanes_of_a_batch_are_separate_runs() -> None:
     simulator = Simulator(damped(400.0, 3.0), integrator=Variational())
     lanes = simulator.run_batch([[1.0], [0.5]], [[0.0], [2.0]], 0.2, step=1e-2)
     alone = simulator.run([0.5], [2.0], 0.2, step=1e-2)

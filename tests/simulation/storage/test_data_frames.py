@@ -79,7 +79,7 @@ def test_data_set_has_named_dimensions() -> None:
     assert float(data["energy"].interp(time=0.105)) == pytest.approx(run.energy[10:12].mean())
 
 
-def test_data_set_goes_into_a_netcdf_file(tmp_path: Path) -> None:
+def test_a_data_set_is_saved_as_netcdf(tmp_path: Path) -> None:
     data = single(ARM, LAW).to_xarray()
     data.to_netcdf(tmp_path / "run.nc", engine="scipy")
     with xarray.open_dataset(tmp_path / "run.nc", engine="scipy") as back:
@@ -106,7 +106,7 @@ def test_batch_has_lanes() -> None:
     assert frame.attrs["parameters"]["m2"] == [1.8, 1.7, 2.0]
 
 
-def test_phases_are_told_apart() -> None:
+def test_phases_are_distinguished() -> None:
     run = phased(ARM, LAW)
     data, frame = run.to_xarray(), run.to_pandas()
     assert data["phase"].values.tolist() == frame["phase"].tolist() == run.phase.tolist()
@@ -168,7 +168,7 @@ def test_motion_without_segments() -> None:
 
 
 @pytest.mark.parametrize("package", ["pandas", "xarray"])
-def test_missing_package_is_said(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     present = importlib.import_module
 
     def without(name: str, parent: str | None = None) -> ModuleType:

@@ -151,7 +151,7 @@ def mutate(dice: random.Random, header: dict[str, Any], arrays: Arrays) -> str:
 
 
 def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
-    """What is changed with a right checksum is refused, or it is a motion as good as another."""
+    """A change with a correct checksum is refused, or the file is a valid motion."""
     made, path = whole
     refused = 0
     for seed in range(SEEDS):
@@ -170,7 +170,7 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda header, arrays: header.update(version=2), "version 2"),
         (lambda header, arrays: header.update(version="1"), "version '1'"),
@@ -183,9 +183,11 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
         (lambda header, arrays: header["motion"]["notes"].append("more"), "note_times"),
     ],
 )
-def test_what_is_wrong_is_said(change: Callable[[dict[str, Any], Arrays], None], said: str, tmp_path: Path) -> None:
+def test_errors_of_a_file_are_named(
+    change: Callable[[dict[str, Any], Arrays], None], message: str, tmp_path: Path
+) -> None:
     motion("single").save(tmp_path / "whole.npz")
-    with pytest.raises(MotionFileError, match=said):
+    with pytest.raises(MotionFileError, match=message):
         load_motion(tampered(tmp_path / "whole.npz", change))
 
 
@@ -209,7 +211,7 @@ def test_pickles_are_never_read(tmp_path: Path) -> None:
     with pytest.raises(MotionFileError, match="objects are never read"):
         load_motion(tampered(tmp_path / "whole.npz", change))
     assert not (tmp_path / "sprung").exists()
-    # The trap is one: NumPy, told to read pickles, springs it.
+    # The trap works: NumPy with allow_pickle springs it.
     with np.load(tmp_path / "tampered.npz", allow_pickle=True) as file:
         assert file["q"].dtype == object
     assert (tmp_path / "sprung").exists()
@@ -278,7 +280,7 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
         load_motion(tmp_path / "double.npz")
 
 
-def test_no_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing.npz", tmp_path):
         with pytest.raises(MotionFileError, match="no such file"):
             load_motion(path)

@@ -64,7 +64,7 @@ def test_arrays_have_the_names_of_the_first_format(tmp_path: Path) -> None:
     assert {"t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status", "p", "law_p"} <= names
 
 
-def test_bits_tell_motions_apart() -> None:
+def test_bits_distinguish_motions() -> None:
     """The comparison of the test above is one: it sees a sign of zero, a type, a name and a text."""
     run = motion("single")
     assert isinstance(run, Trajectory)
@@ -101,7 +101,7 @@ def test_robot_and_controller_bring_back_everything(tmp_path: Path) -> None:
     assert (loaded.robot, loaded.controller) == (ARM, LAW)
     tip = ARM.points["tip"]
     assert loaded.evaluate(tip).tobytes() == run.evaluate(tip).tobytes()
-    # Of a robot that was built anew, too; without the controller its names are still known.
+    # Of a robot that was built again, too; without the controller its names are still known.
     other = Trajectory.load(tmp_path / "run.npz", robot=arm())
     assert other.evaluate(other.robot.points["tip"]).tobytes() == run.evaluate(tip).tobytes()
     assert other.rows == run.rows == ("line[0]", "line[1]")
@@ -131,7 +131,7 @@ def test_batch_keeps_its_lanes(tmp_path: Path) -> None:
     assert loaded.evaluate(ARM.points["tip"]).tobytes() == run.evaluate(ARM.points["tip"]).tobytes()
 
 
-def test_phases_have_plants_of_their_own(tmp_path: Path) -> None:
+def test_phases_have_separate_plants(tmp_path: Path) -> None:
     free, held, run = landing()
     run.save(tmp_path / "run.npz")
     loaded = PhasedTrajectory.load(tmp_path / "run.npz", robot=[free, held])
@@ -156,7 +156,7 @@ def test_run_that_failed_hands_back_what_can_be_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (planar_manipulator([Link.point_mass(0.6, 2.5)]), "robot"),
         (dataclasses.replace(arm(), name="another"), "another"),
@@ -165,9 +165,9 @@ def test_run_that_failed_hands_back_what_can_be_saved(tmp_path: Path) -> None:
         ("an arm", "must be a Robot"),
     ],
 )
-def test_other_robot_is_refused_by_name(other: object, said: str, tmp_path: Path) -> None:
+def test_other_robot_is_refused_by_name(other: object, message: str, tmp_path: Path) -> None:
     motion("single").save(tmp_path / "run.npz")
-    with pytest.raises(MotionFileError, match=said):
+    with pytest.raises(MotionFileError, match=message):
         load_motion(tmp_path / "run.npz", robot=other)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""How every controller is built for the robots of the contract test, one module for each area."""
+"""Builders of every controller for the robots of the contract test, one module for each area."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from erugin.controllers import Controller
 
-from . import acting, arm_rivals, filters, loaded, optimal, passivity, programs, robust, servo, two_wheel, wrappers
+from . import acting, arm_laws, filters, loaded, optimal, passivity, programs, robust, servo, two_wheel, wrappers
 from .robots import RobotCase
 
 BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {
     **acting.BUILDERS,
     **programs.BUILDERS,
-    **arm_rivals.BUILDERS,
+    **arm_laws.BUILDERS,
     **filters.BUILDERS,
     **loaded.BUILDERS,
     **optimal.BUILDERS,

@@ -10,7 +10,7 @@ from erugin.constraints import circle
 from erugin.controllers import Controller
 from erugin.controllers.baselines import BarrierFunction, CbfFilter, PotentialField
 
-from .arm_rivals import POINTS
+from .arm_laws import POINTS
 from .programs import program_controller
 from .robots import RobotCase
 

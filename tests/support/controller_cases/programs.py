@@ -17,7 +17,7 @@ from .robots import RobotCase
 
 
 def braking_program(case: RobotCase, rate: float = 2.0) -> Program:
-    """What the inputs do work on comes to rest: Bᵀ v = 0, as many rows as inputs."""
+    """Velocities on which the inputs do work come to rest: Bᵀ v = 0, as many rows as inputs."""
     rows = case.robot.input_matrix.T @ case.robot.v
     return Program(case.robot, nonholonomic(ca.densify(rows), perturbation=FirstOrder(rate), name="brake"))
 

@@ -40,7 +40,7 @@ def law(case: RobotCase) -> Controller:
 
 
 def first(case: RobotCase) -> Array:
-    """What it asks for at the start."""
+    """Command at the start."""
     return law(case).control(0.0, case.q0, case.v0)
 
 

@@ -90,7 +90,7 @@ def mass_matrix(
 
 
 def gravity_forces(q: Array, values: Mapping[str, float]) -> Array:
-    """What gravity adds to the left sides of (3)-(6), shape (4,); its opposite stands in (2)."""
+    """Terms of gravity in the left sides of (3)-(6), shape (4,); (2) has their opposite."""
     phi1, phi2, l1, l2 = q
     g, m1, m2, n1, n2 = (values[key] for key in ("g", "m1", "m2", "n1", "n2"))
     return np.array(

@@ -87,7 +87,7 @@ class FourBarByCrank:
         return np.asarray(solution.y[0]), np.asarray(solution.y[1])
 
     def _pin(self, phi: Array) -> Array:
-        """How the pin's place by the coupler, less that by the rocker, moves with these two, shape (2, 2)."""
+        """Derivative of the pin's position by the coupler, less that by the rocker, shape (2, 2)."""
         return np.column_stack([self.coupler.length * _normal(phi[1]), -self.rocker.length * _normal(phi[2])])
 
 

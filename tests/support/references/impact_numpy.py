@@ -69,7 +69,7 @@ def struck(M: Array, A: Array, v: Array) -> tuple[Array, Array]:
 def bounced(M: Array, A: Array, v: Array, normals: Array, e: float) -> tuple[Array, Array]:
     """v⁺ and Λ if the normal impulses, normals @ Λ, are given back by the share e, and all else is held.
 
-    The unknowns are v⁺ and Λ; A v⁺ = 0 is asked for in all directions but the normals, whose impulses are given.
+    The unknowns are v⁺ and Λ; A v⁺ = 0 is required in all directions but the normals, whose impulses are given.
     """
     _, first = struck(M, A, v)
     nv, k = len(M), len(A)

@@ -52,7 +52,7 @@ def slider_crank(crank: float, rod: float, offset: float, angle: float) -> list[
 
 
 def two_circles(first: Array, r: float, second: Array, s: float) -> list[Array]:
-    """The two points, shape (2,), at distance r from one point and s from another; none if there are none."""
+    """The two points, shape (2,), at distance r from one point and s from another; empty if the circles do not meet."""
     line = second - first
     d = float(np.hypot(*line))
     along = (d**2 + r**2 - s**2) / (2 * d)

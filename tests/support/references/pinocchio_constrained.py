@@ -72,7 +72,7 @@ class PinocchioHeld:
         return cls(model, int(frame.parentJoint), np.array(frame.placement.translation), plane=False)
 
     def place(self, q: Array) -> Array:
-        """Where the point is in world axes, shape (3,)."""
+        """Position of the point in world axes, shape (3,)."""
         self._pin.forwardKinematics(self._model, self._data, q)
         return np.asarray(self._data.oMi[self._joint].act(self._point), dtype=np.float64)
 

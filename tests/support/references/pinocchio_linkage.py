@@ -77,7 +77,7 @@ class PinocchioLinkage:
 
 
 def _place(member: Bar | Slider, point: str) -> Array:
-    """Where a point is in the axes of the member's joint, shape (2,)."""
+    """Position of a point in the axes of the member's joint, shape (2,)."""
     if point in member.points:
         return np.array(member.points[point])
     if isinstance(member, Slider):

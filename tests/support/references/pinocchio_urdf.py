@@ -1,7 +1,7 @@
 """Robots of URDF files in Pinocchio, in the coordinates and velocities that are natural to read.
 
 Pinocchio sorts the joints of a link by name, gives a continuous joint its cosine and sine, a planar one
-(x, y, cos, sin) and velocities in the axes of the moved frame. Here joints stand in the order that is asked for, both
+(x, y, cos, sin) and velocities in the axes of the moved frame. Here joints are in the requested order, both
 have their angle, and the velocities of a planar joint are the rates of (x, y, angle). Free-flyers are as in Pinocchio:
 (x, y, z, qx, qy, qz, qw) and (linear, angular) in the axes of the moved frame.
 

@@ -57,7 +57,7 @@ def particles(s: Structure) -> Iterator[Particle]:
 
 
 def place(s: Structure, q: Array, link: int, share: float, beyond: float = 0.0) -> Array:
-    """Where a point of a link is, shape (3,)."""
+    """Position of a point of a link, shape (3,)."""
     n, start = len(s.rods), 3 * s.floating
     found = q[:3].copy() if s.floating else np.zeros(3)
     for k, r in path(s, link, share):
@@ -200,7 +200,7 @@ def couples(s: Structure, q: Array, M: Array, W: Array) -> Array:
 
 
 def net_couples(s: Structure, joints: Array) -> Array:
-    """What acts on each link: that of its own joint less those of the joints at its end, shape (n, 3)."""
+    """Moment on each link: that of its own joint less those of the joints at its end, shape (n, 3)."""
     net = joints.copy()
     for j, parent in enumerate(s.parents):
         if parent:

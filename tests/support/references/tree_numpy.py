@@ -60,7 +60,7 @@ class TreeData(NamedTuple):
     order: tuple[int, ...]
 
     def places(self, sizes: dict[str, int]) -> list[slice]:
-        """Where each node's coordinates (``NQ``) or velocities (``NV``) are."""
+        """Slices of each node's coordinates (``NQ``) or velocities (``NV``)."""
         found: dict[int, slice] = {}
         start = 0
         for k in self.order:
@@ -106,7 +106,7 @@ def about(axis: Array, angle: Numbers) -> Numbers:
 
 
 def plane_of(axis: Array) -> tuple[Array, Array]:
-    """Where the shortest rotation of z to the axis takes x and y."""
+    """Images of x and y under the shortest rotation of z to the axis."""
     x, y, z = np.eye(3)
     e = np.append(np.cross(z, axis), 1.0 + axis[2]) if axis[2] > -1.0 else np.array([1.0, 0.0, 0.0, 0.0])
     return by_quaternion(e) @ x, by_quaternion(e) @ y

@@ -1,4 +1,4 @@
-"""What tells compiled functions apart: two that differ never share one library, and one finds its own again."""
+"""Identity of compiled functions: two that differ never share a library, and each finds its own again."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def pairs(draw: st.DrawFn) -> tuple[Graph, Graph]:
     return graph, with_change(graph, draw)
 
 
-def told(graph: Graph) -> tuple[str, object]:
+def identity_and_operations(graph: Graph) -> tuple[str, object]:
     """Identity and operations of a graph, which are one function if they are equal."""
     function = graph.function()
     inputs = function.sx_in()
@@ -141,13 +141,13 @@ def told(graph: Graph) -> tuple[str, object]:
 
 @given(pairs())
 def test_graphs_that_differ_have_different_identities(graphs: tuple[Graph, Graph]) -> None:
-    (one, operations), (other, changed) = told(graphs[0]), told(graphs[1])
+    (one, operations), (other, changed) = identity_and_operations(graphs[0]), identity_and_operations(graphs[1])
     assert operations == changed or one != other
 
 
 @given(graphs(2, 2, 30))
 def test_graph_that_is_built_again_has_the_same_identity(graph: Graph) -> None:
-    assert told(graph)[0] == told(graph)[0]
+    assert identity_and_operations(graph)[0] == identity_and_operations(graph)[0]
 
 
 ELSEWHERE = """

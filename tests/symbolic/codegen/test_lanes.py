@@ -92,7 +92,7 @@ OPERATIONS: dict[str, tuple[Expression, Values]] = {
 
 
 def ieee_remainder(a: float, b: float) -> float:
-    """What is left of a when the nearest multiple of b is taken away."""
+    """Remainder of a after subtraction of the nearest multiple of b."""
     if np.isnan(a) or np.isnan(b) or np.isinf(a) or b == 0.0:
         return np.nan
     return a if np.isinf(b) else math.remainder(a, b)
@@ -171,7 +171,7 @@ def test_what_has_no_text_runs_in_the_virtual_machine(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(kernel(0.3)[0], special.erfinv(0.3), rtol=1e-14)
 
 
-SWITCH = 823549.0  # beyond it the C library is asked
+SWITCH = 823549.0  # beyond it the C library is called
 DIGITS = 300  # bits behind the point
 
 

@@ -63,7 +63,7 @@ def test_error_is_one_unit_and_a_half_at_most() -> None:
 @pytest.mark.parametrize(
     ("a", "b"), [(1.0, 0.0), (-1.0, 0.0), (0.0, 0.0), (1.0, np.inf), (np.inf, np.inf), (np.nan, 2.0)]
 )
-def test_what_is_no_number_is_none_as_a_product(a: float, b: float) -> None:
+def test_nonfinite_quotients_equal_those_of_numpy(a: float, b: float) -> None:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     kernel = Kernel("edge", {"x": x, "y": y}, {"q": x / y, "r": (x + 1) / y}, compiled=True)
     with np.errstate(all="ignore"):

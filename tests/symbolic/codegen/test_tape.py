@@ -181,7 +181,7 @@ def test_another_order_has_the_same_bits(seed: int, steps: int) -> None:
         assert operation in (ca.OP_INPUT, ca.OP_CONST) or max(int(a), b) < k
 
 
-def test_the_longest_line_is_begun_first() -> None:
+def test_the_longest_line_is_started_first() -> None:
     x = ca.SX.sym("x", 41)
     line = x[40]
     for _ in range(30):
@@ -210,7 +210,7 @@ def test_order_of_operands_is_kept_where_it_counts() -> None:
     assert len(set(tape.outputs[0])) == len(pairs)
 
 
-def test_constants_are_told_apart() -> None:
+def test_constants_are_distinguished() -> None:
     tape = Tape.of(ca.Function("f", [ca.SX.sym("x")], [column(*CONSTANTS, *CONSTANTS)]))
     assert bits(interpret(tape, [[0.0]])) == bits([[*CONSTANTS, *CONSTANTS]])
     assert len({float(a).hex() for _, a, _ in tape.entries}) == len(CONSTANTS)

@@ -1,4 +1,4 @@
-"""Rivals of the field study, and scenes with rings of obstacles."""
+"""Baselines of the field study, and scenes with rings of obstacles."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_filter_keeps_the_barriers(dimension: int) -> None:
     assert tight > 10, "in some places an obstacle must be in the way"
 
 
-def test_the_filter_rests_before_a_disc_and_is_led_around_it() -> None:
+def test_the_filter_stops_before_a_disc_and_swirl_guides_it_around() -> None:
     """Head-on, the plain filter has γ h towards the disc left; the tangential share turns it away."""
     numbers = (np.array([3.0, 0.0]), np.array([0.5]), np.zeros(2))
     h = 0.3
@@ -143,7 +143,7 @@ def test_the_filter_rests_before_a_disc_and_is_led_around_it() -> None:
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_the_potential_field_descends(dimension: int) -> None:
-    """w = −∇U, by central differences of U written down anew, up to the speed bound; beyond, its direction."""
+    """w = −∇U, by central differences of U written out again here, up to the speed bound; beyond, its direction."""
     kernel, rng = law(PotentialField(POTENTIAL, "plain"), 2, dimension), np.random.default_rng(dimension)
     pushed, shortened = 0, 0
     for _ in range(200):

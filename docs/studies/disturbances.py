@@ -1,4 +1,4 @@
-"""What makes a comparison hard, the same for all laws: forces that none knows, and errors of measurement."""
+"""Disturbances of the published comparison, the same for all laws: unknown forces and measurement noise."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from erugin.scenarios.setup import MakeController, Setup
 
 
 @dataclass(frozen=True)
-class Sensed:
-    """A law of a setup without hardships, which sees errors.
+class WithNoise:
+    """A law that is built for the undisturbed setup and sees measurement noise.
 
     Attributes:
-        clean: the setup that the law is built for.
-        make: builds it; None for the setup's own.
+        clean: the undisturbed setup, for which the law is built.
+        make: function that builds the law from the setup; None for the setup's own law.
         errors: keyword arguments of :class:`MeasurementNoise`.
     """
 
@@ -29,13 +29,13 @@ class Sensed:
     errors: Mapping[str, object]
 
     def __call__(self, _: Setup) -> Controller:
-        """The law; the hard setup is not looked at, for no law knows of the hardships."""
+        """Build the law; the argument, the disturbed setup, is ignored, because no law knows the disturbances."""
         law = self.clean.controller if self.make is None else self.make(self.clean)
         assert law is not None
         return MeasurementNoise(law, **self.errors)  # type: ignore[arg-type]
 
 
-def hard(
+def with_disturbances(
     setup: Setup,
     *,
     force: BandNoise,
@@ -44,18 +44,18 @@ def hard(
     randomization: Mapping[str, Distribution],
     baselines: Mapping[str, MakeController],
 ) -> Setup:
-    """The setup with a disturbed plant, and laws that see errors; their models know of neither.
+    """Return the setup with a disturbed plant and laws that see noise; the models of the laws contain neither.
 
     Args:
-        setup: as it is without.
-        force: that acts.
-        on: the point on which it acts, or None for a force on each velocity.
+        setup: the undisturbed setup.
+        force: the random force.
+        on: name of the point on which it acts; None for a generalized force on each velocity.
         errors: keyword arguments of :class:`MeasurementNoise`.
-        randomization: what seeds vary besides forces and errors.
-        baselines: laws to compare with, by name.
+        randomization: distributions of the values that vary between seeds, besides forces and noise.
+        baselines: functions that build the laws to compare with, by name.
     """
     plant = disturb(setup.robot, force, on)
-    own = Sensed(setup, None, errors)(setup)
+    own = WithNoise(setup, None, errors)(setup)
     assert isinstance(own, MeasurementNoise)
     chance: dict[str, Distribution] = {f"plant.{name}": Uniform(*ends) for name, ends in plant.random_ranges.items()}
     chance |= {f"law.{name}": Uniform(*ends) for name, ends in own.random_ranges.items()}
@@ -64,15 +64,15 @@ def hard(
         robot=plant.robot,
         controller=own,
         randomization={**randomization, **chance},
-        baselines={name: Sensed(setup, make, errors) for name, make in baselines.items()},
+        baselines={name: WithNoise(setup, make, errors) for name, make in baselines.items()},
     )
 
 
 def spread(names: Sequence[str], share: float) -> Mapping[str, Distribution]:
-    """Parameters of the plant that differ from the model's by a random factor.
+    """Distributions of parameters of the plant that differ from the model's by a random factor.
 
     Args:
-        names: of the parameters.
-        share: largest relative difference to either side.
+        names: names of the parameters.
+        share: largest relative difference in either direction.
     """
     return {f"plant.{name}": Scaled(Uniform(1.0 - share, 1.0 + share)) for name in names}
