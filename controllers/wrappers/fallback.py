@@ -160,7 +160,7 @@ class Fallback(Wrapper[FallbackMemory]):
             EruginError: if there is no substitute.
         """
         memory = self.recall() or EMPTY_MEMORY
-        inner_p = self.inner_parameters(p)
+        inner_p = self._inner_parameters(p)
         error = memory.error
         if error is None:
             try:
@@ -183,7 +183,7 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         memory = self.recall() or EMPTY_MEMORY
-        inner_p = self.inner_parameters(p)
+        inner_p = self._inner_parameters(p)
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
         error = memory.error
         if error is None:
@@ -205,7 +205,7 @@ class Fallback(Wrapper[FallbackMemory]):
         reason = f"{action}: {error}"
         return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (reason, message))))
 
-    def inner_parameters(self, p: Values) -> Values:
+    def _inner_parameters(self, p: Values) -> Values:
         """Return the parameters of the law inside.
 
         Args:

@@ -161,7 +161,7 @@ class MeasurementNoise(Wrapper[None]):
         self.recall()
         return self.inner.observe(*self.measured_arguments(t, q, v, p))
 
-    def inner_parameters(self, p: Values) -> Values:
+    def _inner_parameters(self, p: Values) -> Values:
         """Return the parameters of the law inside.
 
         Args:

@@ -163,7 +163,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.deviation(t, q, v, a, self.inner_parameters(p))
+        return self.inner.deviation(t, q, v, a, self._inner_parameters(p))
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside.
@@ -175,9 +175,9 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.diagnose(t, q, v, self.inner_parameters(p))
+        return self.inner.diagnose(t, q, v, self._inner_parameters(p))
 
-    def inner_parameters(self, p: Values) -> Values:
+    def _inner_parameters(self, p: Values) -> Values:
         """Return the parameters of the law inside: all, unless the wrapper adds its own.
 
         Args:
