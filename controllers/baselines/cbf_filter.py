@@ -302,7 +302,7 @@ class CbfFilter(Wrapper[None]):
             p: parameters, the whole vector.
             memory: memory of the nominal law.
         """
-        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        parts, inner_p = self.parts(memory), self._inner_parameters(p)
         tick = evaluate_inside(self.inner, t, q, v, inner_p, parts.inner)
 
         def after() -> WrapperMemory[None]:

@@ -86,7 +86,7 @@ class SignalWrapper(Wrapper[MemoryT]):
             p: parameters, the whole vector.
             memory: memory of the wrapper and of the law inside.
         """
-        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        parts, inner_p = self.parts(memory), self._inner_parameters(p)
         after = None if memory is None else functools.partial(self._after, t, q, v, inner_p, parts)
         known = bool(np.isfinite(q).all() and np.isfinite(v).all())
         try:

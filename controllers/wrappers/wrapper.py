@@ -212,7 +212,7 @@ class Wrapper(Controller, Generic[MemoryT]):
         """
         return WrapperMemory(None, None) if memory is None else cast("WrapperMemory[MemoryT]", memory)
 
-    def inner_parameters(self, p: Array) -> Array:
+    def _inner_parameters(self, p: Array) -> Array:
         """Return the parameters of the law inside, which come first.
 
         Args:
@@ -229,7 +229,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return self.inner.diagnose(t, q, v, self.inner_parameters(self.parameters.values(p)))
+        return self.inner.diagnose(t, q, v, self._inner_parameters(self.parameters.values(p)))
 
     def true_deviation(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Callable[[Array], Array]:
         """Return the deviation of the law inside at the true state, as a function of accelerations.

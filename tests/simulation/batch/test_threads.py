@@ -46,7 +46,7 @@ def free_arm() -> Simulator:
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(TerminationMonitor, "find_endings"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")],
+    [(TerminationMonitor, "find_endings"), (MetricTotals, "add"), (Record, "_store"), (Record, "_end")],
 )
 @pytest.mark.parametrize("behind", [False, True])
 def test_an_interrupt_within_bookkeeping_leaves_no_end_that_was_not_reached(
