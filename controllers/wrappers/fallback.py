@@ -124,83 +124,12 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters, the whole vector.
             memory: memory of the wrapper and of both laws.
         """
-<<<<<<< HEAD
         parts, inner_p = self.parts(memory), self._inner_parameters(p)
         after = functools.partial(self._after, t, q, v, p, parts)
         deviation = self.true_deviation(t, q, v, inner_p, parts.inner)
         outer = self._outer(parts)
         if parts.error is not None:
             return Tick(np.full(self.size, np.nan), memory=after, error=parts.error)
-=======
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p, spare_p = self._split(p)
-        error, safe = None, memory.safe
-        try:
-            self.inner.advance(t, q, v, inner_p)
-            observation = self.inner.observe(t, q, v, inner_p)
-            error = tick_error(self.inner, observation, float(t), q, v, inner_p)
-            safe = read_only_copy(observation.output) if error is None else safe
-        except EruginError as raised:
-            if is_usage_error(raised):
-                raise
-            error = raised
-        spare, spare_error = memory.spare, None
-        if self._spare is not None:
-            self._spare.memory = memory.spare
-            try:
-                self._spare.advance(t, q, v, spare_p)
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                spare_error = raised
-            spare = self._spare.memory
-        failures = 0 if error is None else memory.failures + 1
-        self.remember(FallbackMemory(safe, failures, error, spare))
-        if error is not None and spare_error is not None:
-            raise both_failed_error(error, spare_error) from spare_error
-        if error is not None and self.patience is not None and failures > self.patience:
-            raise terminal_error(
-                error, f"the law failed at {failures} consecutive samples, at the last because: {error}"
-            ) from error
-
-    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
-        """Return the law's output, or its substitute.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if there is no substitute.
-        """
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p = self._inner_parameters(p)
-        error = memory.error
-        if error is None:
-            try:
-                output = self.inner.control(t, q, v, inner_p)
-                if np.isfinite(output).all():
-                    return output
-            except EruginError as raised:
-                if is_usage_error(raised):
-                    raise
-                error = raised
-        return self._substitute(memory, error, t, q, v, p)[0]
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the law's observation, or its substitute and the reason.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        memory = self.recall() or EMPTY_MEMORY
-        inner_p = self._inner_parameters(p)
->>>>>>> origin/main
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
         error = outer.error
         if error is None:
@@ -218,13 +147,8 @@ class Fallback(Wrapper[FallbackMemory]):
         text = " ".join(filter(None, (f"{action}: {error}", message)))
         return Tick(output, ones, ones, on, Status.HELD, text, deviation, after)
 
-<<<<<<< HEAD
     def _outer(self, parts: WrapperMemory[FallbackMemory]) -> FallbackMemory:
         return parts.outer or FallbackMemory(None, 0, None, None)
-=======
-    def _inner_parameters(self, p: Values) -> Values:
-        """Return the parameters of the law inside.
->>>>>>> origin/main
 
     def _checked(
         self, law: Controller, t: float, q: Array, v: Array, p: Array, memory: object | None

@@ -135,43 +135,9 @@ class MeasurementNoise(Wrapper[None]):
         def after() -> WrapperMemory[None]:
             return WrapperMemory(None, *memory_inside(self.inner, *measured, parts.inner))
 
-<<<<<<< HEAD
         deviation = self.true_deviation(t, q, v, self._inner_parameters(p), parts.inner)
         error = parts.error or tick.error
         return replace(tick, memory=None if memory is None else after, deviation=deviation, error=error)
-=======
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-
-        Raises:
-            EruginError: if the law inside raises it.
-        """
-        self.recall()
-        return self.inner.control(*self.measured_arguments(t, q, v, p))
-
-    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """Return the observation of the law at the measured state.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        self.recall()
-        return self.inner.observe(*self.measured_arguments(t, q, v, p))
-
-    def _inner_parameters(self, p: Values) -> Values:
-        """Return the parameters of the law inside.
-
-        Args:
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return self._split(p)[0]
->>>>>>> origin/main
 
     def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Return status and message of the law inside, at the measured state.
