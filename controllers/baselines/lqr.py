@@ -18,7 +18,8 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.runge_kutta import rk4_step
 from ...symbolic.validation import positive, require_memory, step_count, vector, whole
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..linearization.equilibrium import equilibrium
 from ..linearization.linearizer import Linearization, LinearizedMotion, Linearizer
 from ..traits import Trait

@@ -20,7 +20,8 @@ from ..bounded.control_limits import ControlLimits
 from ..bounded.problem import BoundedRealization
 from ..bounded.quadratic_program import QpSolver
 from ..bounded.static_holding import StaticHolding
-from ..controller import ERRORS, Controller, Law, RegularTick, Tick
+from ..controller import ERRORS, Controller, RegularTick, Tick
+from ..law import Law
 from ..multipliers.method import MultiplierMethod
 from ..multipliers.method_selection import default_method
 from ..realization import ActuatedRealization, IdealRealization, Realization

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -113,6 +113,20 @@ def is_usage_error(error: EruginError) -> bool:
     return isinstance(error, ValueError) and not isinstance(error, NotFiniteError)
 
 
+def limited_tick(tick: Tick, output: Array, message: Callable[[], str]) -> Tick:
+    """Return a tick of the law inside with another output, and the status LIMITED.
+
+    Args:
+        tick: tick of the law inside.
+        output: output that is applied.
+        message: function that returns a sentence on the difference.
+    """
+    status = Status.HELD if tick.status is Status.HELD else Status.LIMITED
+    return replace(
+        tick, output=output, status=status, explanation=lambda: " ".join(filter(None, (message(), tick.message)))
+    )
+
+
 MemoryT = TypeVar("MemoryT")
 """The part of the memory that belongs to the wrapper itself."""
 
@@ -146,12 +160,6 @@ class Wrapper(Controller, Generic[MemoryT]):
 
     # The law inside refuses a sample that it cannot use.
     accepts_any_number = True
-
-    is_random: ClassVar[bool] = False
-    """True if it draws random numbers."""
-
-    remembers: ClassVar[bool] = True
-    """True if it has a memory beside that of the law inside."""
 
     def __init__(self, controller: Controller) -> None:
         """Wrap a law.
@@ -197,6 +205,16 @@ class Wrapper(Controller, Generic[MemoryT]):
     def rank_loss_message(self) -> str:
         """Message of the law inside for a row that becomes dependent or vanishes."""
         return self.inner.rank_loss_message
+
+    @property
+    def is_random(self) -> bool:
+        """True if it draws random numbers."""
+        return False
+
+    @property
+    def remembers(self) -> bool:
+        """True if it has a memory beside that of the law inside."""
+        return True
 
     @property
     def initial_memory(self) -> object | None:
