@@ -10,6 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ..symbolic.validation import read_only_copy
+
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 NOTHING = ca.SX(0, 1)
@@ -24,18 +26,26 @@ class LawMemory:
         initial: z before the first sample, shape (k,).
         update: g, shape (k,).
         random: w, symbols of the random numbers of a sample, shape (r,).
-        draw: function of the times of all samples [s] and of flags of those that the law processes, shape (n,) each,
-            that returns w at each sample, shape (n, r).
+        draw: function of the times of all samples that the law gets [s], and of flags of those that are finite, shape
+            (n,) each, that returns w at each sample, shape (n, r).
+        restore: function of z that returns the controller's :attr:`~erugin.controllers.Controller.memory`.
     """
 
     symbols: ca.SX
     initial: Array
     update: ca.SX
     random: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-    draw: Callable[[Array, Flags], Array] = field(default_factory=lambda: _draw_nothing)
+    draw: Callable[[Array, Flags], Array] = field(default_factory=lambda: draw_nothing)
+    restore: Callable[[Array], object] = field(default_factory=lambda: read_only_copy)
 
 
-def _draw_nothing(times: Array, processed: Flags) -> Array:
+def draw_nothing(times: Array, finite: Flags) -> Array:
+    """Return no numbers for each sample, shape (n, 0).
+
+    Args:
+        times: times of the samples [s].
+        finite: flags of those that are finite.
+    """
     return np.zeros((len(times), 0))
 
 
@@ -88,6 +98,47 @@ class Law:
     def updated(self) -> ca.SX:
         """The memory after a sample, shape (k,)."""
         return NOTHING if self.memory is None else self.memory.update
+
+    @property
+    def random(self) -> ca.SX:
+        """Symbols of the random numbers of a sample, shape (r,)."""
+        return NOTHING if self.memory is None else self.memory.random
+
+    @property
+    def initial(self) -> Array:
+        """The memory before the first sample, shape (k,)."""
+        return np.zeros(0) if self.memory is None else self.memory.initial
+
+    def draw(self, times: Array, finite: Flags) -> Array:
+        """Return the random numbers of all samples, shape (n, r).
+
+        Args:
+            times: times of the samples that the law gets [s], shape (n,).
+            finite: True for those that are finite, shape (n,).
+        """
+        return draw_nothing(times, finite) if self.memory is None else self.memory.draw(times, finite)
+
+    def restore(self, z: Array) -> object | None:
+        """Return the controller's memory; None for a law without memory.
+
+        Args:
+            z: the memory as a column, shape (k,).
+        """
+        return None if self.memory is None else self.memory.restore(z)
+
+    def is_regular(self, t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        """Return 1 where time, state and output are finite and all rows are independent, and 0 elsewhere, shape (1,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return is_regular(ca.vertcat(t, q, v, self.output), self.relative_pivots, self.tolerance)
+
+    def after_sample(self) -> Law:
+        """Return the law just after a sample, in the memory before it."""
+        return self.at(self.z, self.updated)
 
     def at(self, old: ca.SX, new: ca.SX, *, deviation: bool = True) -> Law:
         """Return the law with other expressions in place of symbols; those of the memory stay symbols.

@@ -126,7 +126,15 @@ class MeasurementNoise(Wrapper[None]):
         Args:
             period: time between samples [s].
         """
-        return self._at_measured(self.inner.sampled_law(period))
+        inner = self.inner.sampled_law(period)
+        law = self._at_measured(inner)
+        if law is None or inner is None or law.memory is None:
+            return law
+
+        def restore(z: Array) -> WrapperMemory[None]:
+            return WrapperMemory(None, inner.restore(z))
+
+        return replace(law, memory=replace(law.memory, restore=restore))
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Evaluate the law inside at the measured state.

@@ -191,10 +191,8 @@ class SignalWrapper(Wrapper[Array]):
     def _around(self, inner: Law, capacity: int) -> Law:
         fields, c = self.fields(capacity), self.robot.coordinates
         z, w = (ca.SX.sym(f"{type(self).__name__}_{n}", k) for n, k in (("z", len(fields)), ("w", self.random_numbers)))
-        t, q, v = c.t, c.q, c.v
-        m = fields.split(z)
-        symbols = ca.vertcat(q, v)
-        shown = inner.at(symbols, ca.vertcat(*self.measured_state(m, t, q, v)), deviation=False)
+        t, m, symbols = c.t, fields.split(z), ca.vertcat(c.q, c.v)
+        shown = inner.at(symbols, self._seen(m), deviation=False)
         update = self._updated(fields, m, w, inner)
         finite = is_finite(shown.output)
         output = select(finite, self.applied_output(m, t, shown.output), ca.SX.nan(shown.output.numel(), 1))
@@ -205,41 +203,45 @@ class SignalWrapper(Wrapper[Array]):
             status = ca.fmax(own, status) if status.numel() else own
         memory = None
         if len(fields) or inner.memory is not None:
-            before = NOTHING if inner.memory is None else inner.memory.symbols
-            initial = np.zeros(0) if inner.memory is None else inner.memory.initial
-            random = NOTHING if inner.memory is None else inner.memory.random
             memory = LawMemory(
-                ca.vertcat(z, before),
-                np.concatenate([np.zeros(len(fields)), initial]),
+                ca.vertcat(z, inner.z),
+                np.concatenate([np.zeros(len(fields)), inner.initial]),
                 ca.densify(update),
-                ca.vertcat(w, random),
-                functools.partial(self._draw, inner.memory),
+                ca.vertcat(w, inner.random),
+                functools.partial(self._draw, inner),
+                lambda numbers: WrapperMemory(
+                    read_only_copy(numbers[: len(fields)]), inner.restore(numbers[len(fields) :])
+                ),
             )
         return replace(shown, output=output, status=status, memory=memory)
 
     def _updated(self, fields: Fields, m: Memory, w: ca.SX, inner: Law) -> ca.SX:
         """Return the memory after a sample, that of the law inside included."""
         c = self.robot.coordinates
-        t, q, v, symbols = c.t, c.q, c.v, ca.vertcat(c.q, c.v)
+        t, symbols = c.t, ca.vertcat(c.q, c.v)
         finite, recorded = is_finite(symbols), self._recorded(fields, m, w)
-        state = ca.vertcat(*self.measured_state(recorded, t, q, v))
+        state = self._seen(recorded)
         inner_z, inside = inner.z, inner.updated
         if inner_z.numel():
-            # A sample that is not finite reaches the law as it is.
-            inside = select(finite, inner.at(symbols, state).updated, inside)
+            inside = inner.at(symbols, state).updated
         if self.needs_commands:
             old, new = ca.vertcat(symbols, inner_z), ca.vertcat(state, inside)
             after = ca.substitute(inner.output, old, new)
             before = after
             if inner_z.numel():
-                earlier = ca.vertcat(*self.measured_state(m, t, q, v))
-                just_before = ca.substitute(inner.output, symbols, earlier)
+                just_before = ca.substitute(inner.output, symbols, self._seen(m))
                 before = select(ca.logic_and(m["count"] > 0, is_finite(just_before)), just_before, after)
             commanded = recorded | dict(self.record_command(recorded, t, before, after))
             column = select(is_finite(after), fields.join(commanded), fields.join(recorded))
         else:
             column = fields.join(recorded)
         return ca.vertcat(select(finite, column, fields.join(m)), inside)
+
+    def _seen(self, m: Memory) -> ca.SX:
+        """Return the state that the law measures; one that is not finite reaches it as it is."""
+        c = self.robot.coordinates
+        state, measured = ca.vertcat(c.q, c.v), ca.vertcat(*self.measured_state(m, c.t, c.q, c.v))
+        return measured if ca.is_equal(measured, state, 1) else select(is_finite(state), measured, state)
 
     def _recorded(self, fields: Fields, m: Memory, w: ca.SX) -> Memory:
         """Return the memory after a finite sample has been recorded."""
@@ -253,14 +255,12 @@ class SignalWrapper(Wrapper[Array]):
         }
         return known | dict(self.record_sample(known, c.t, c.q, c.v, w)) | {"count": m["count"] + 1}
 
-    def _draw(self, inner: LawMemory | None, times: Array, processed: Flags) -> Array:
+    def _draw(self, inner: Law, times: Array, finite: Flags) -> Array:
         """Random numbers of this wrapper and of the law inside at all samples."""
         own = np.zeros((len(times), self.random_numbers))
         if self.random_numbers:
-            own[processed] = [self.draw(index) for index in range(np.count_nonzero(processed))]
-        if inner is None:
-            return own
-        return np.concatenate([own, inner.draw(times, processed & self.passes_on(own))], axis=1)
+            own[finite] = [self.draw(index) for index in range(np.count_nonzero(finite))]
+        return np.concatenate([own, inner.draw(times, finite & self.passes_on(own))], axis=1)
 
     # Around a law that is called from Python.
 
@@ -392,6 +392,11 @@ class SignalWrapper(Wrapper[Array]):
         commanded = fields.join(m | dict(self.record_command(m, c.t, before, after)))
         inputs = {"t": c.t, "before": before, "after": after, "z": z}
         return Kernel(name, inputs, {"z": commanded}, compiled=False)
+
+
+def _restore(size: int, inner: Law, z: Array) -> WrapperMemory[Array]:
+    """Return the memory of a wrapper, which comes first, and of the law inside."""
+    return WrapperMemory(read_only_copy(z[:size]), inner.restore(z[size:]))
 
 
 class ActuatorWrapper(SignalWrapper):
