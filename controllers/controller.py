@@ -382,6 +382,14 @@ class Controller(Picklable, ABC):
         """Reset the memory before a new run."""
         self.memory = self.initial_memory
 
+    def remember(self, memory: object | None) -> None:
+        """Set the memory, as after the samples of a run.
+
+        Args:
+            memory: the memory.
+        """
+        self.memory = memory
+
     @classmethod
     def unsupported_reason(cls, robot: Robot) -> str:
         """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.

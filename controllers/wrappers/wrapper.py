@@ -274,6 +274,15 @@ class Wrapper(Controller, Generic[MemoryT]):
         super().advance(t, q, v, p)
         self.show_memories()
 
+    def remember(self, memory: object | None) -> None:
+        """Set the memory; the law inside shows that which it has here.
+
+        Args:
+            memory: the memory.
+        """
+        super().remember(memory)
+        self.show_memories()
+
     def show_memories(self) -> None:
         """Copy the memory of the law inside into that law, so that its estimates, integrals or plans can be read."""
         self.inner.memory = self.parts(self.memory).inner
