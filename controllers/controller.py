@@ -95,20 +95,21 @@ class RegularTick:
     may call it.
     """
 
-    def __init__(self, kernel: Kernel, nominal: Array) -> None:
+    def __init__(self, kernel: Kernel, parameters: Parameters) -> None:
         """Use a kernel.
 
         Args:
             kernel: function of t, q, v and p whose outputs are that of the law, and 1 where it may be applied.
-            nominal: nominal parameters.
+            parameters: the parameters; where one has no nominal value, there is no nominal output.
         """
-        self._kernel, self._nominal = kernel, nominal
+        self._kernel, self._parameters = kernel, parameters
+        self._nominal = np.array([parameters.nominal.get(name, np.nan) for name in parameters.names])
         self._shapes = tuple((rows,) for rows, _ in kernel.inputs.values())
         self._areas = WorkspacePool(self._area)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy without arrays."""
-        return RegularTick, (self._kernel, self._nominal)
+        return RegularTick, (self._kernel, self._parameters)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike, p: Array | None) -> Array | None:
         """Return the output; None if the arguments are of other types, or the output may not be applied.
@@ -440,7 +441,7 @@ class Controller(Picklable, ABC):
         inputs = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
         numbers = ca.vertcat(robot.t, robot.q, robot.v, law.output)
         regular = is_regular(numbers, law.relative_pivots, law.tolerance)
-        return RegularTick(Kernel("regular_tick", inputs, {"output": law.output, "regular": regular}), self._nominal)
+        return RegularTick(Kernel("regular_tick", inputs, {"output": law.output, "regular": regular}), self.parameters)
 
     @functools.cached_property
     def _sizes(self) -> tuple[int, int]:

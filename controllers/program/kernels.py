@@ -54,7 +54,7 @@ class ProgramKernels:
             regular = ca.logic_and(regular, determined)
         outputs = {"output": law.output, "regular": regular}
         kernel = Kernel("regular_tick", self._state, outputs, compiled=self._compiled)
-        return RegularTick(kernel, self._program.parameters.values())
+        return RegularTick(kernel, self._program.parameters)
 
     @functools.cached_property
     def tick(self) -> Kernel:
