@@ -90,10 +90,13 @@ class Simulator:
         build = functools.partial(Simulator, integrator=self._integrator, stop=self._stop, metrics=self.metrics)
         return build, (self.robot, self.controller)
 
-    @property
-    def is_vectorized(self) -> bool:
-        """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
-        return self._rollout_loop is not None
+    def is_vectorized(self, step: float) -> bool:
+        """Return True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one.
+
+        Args:
+            step: interval of samples [s].
+        """
+        return self._rollout_loop is not None or self._memory_loop(positive("step", step)) is not None
 
     @property
     def memory(self) -> object | None:
@@ -293,6 +296,8 @@ class Simulator:
         controller = self.controller
         if controller is None or controller.law is not None:
             return None
+        # Only the number of samples in a delay depends on the step.
+        step = float(f"{step:.9g}")
         if step not in self._memory_loops:
             self._memory_loops[step] = None
             law = controller.sampled_law(step)

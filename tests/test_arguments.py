@@ -359,7 +359,7 @@ STRANGERS: list[Callable[[Any], object]] = [
     lambda value: CanonicalEuler(value),
     lambda value: register(value, "erugin/Stranger-v0"),
     lambda value: traits(value),
-    lambda value: Delay(LAW, 0.1).measured_state(value, 0.0, np.array(Q), np.array(V)),
+    lambda value: Delay(LAW, 0.1).measured_state(value, LAW.robot.t, LAW.robot.q, LAW.robot.v),
 ]
 
 
