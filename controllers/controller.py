@@ -248,6 +248,11 @@ class Controller(Picklable, ABC):
         """Memory before the first sample; None for a law without memory."""
         return None
 
+    @property
+    def has_memory(self) -> bool:
+        """True if samples change what the law does."""
+        return self.initial_memory is not None
+
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """Return the output at one tick.
 
