@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...robots.limits import DECLARE_EFFORT
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import read_only_copy, vector_argument
 from ..controller import Controller
@@ -174,7 +175,7 @@ class Saturation(ActuatorWrapper[None]):
                 why = (
                     "the output of the law is a force, for which a robot declares no limits"
                     if self.applies_force
-                    else f"{self.robot.name} declares no limits of effort"
+                    else f"{self.robot.name} declares no limits of effort; {DECLARE_EFFORT}"
                 )
                 raise ModelError(f"Saturation requires limits=: {why}")
             limits = self.robot.limits.effort
