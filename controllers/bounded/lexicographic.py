@@ -71,6 +71,8 @@ SLACKENED = (1e-6, 1e-4, 1e-3, 1e-6, 1e-7, 1e-8, 1e-9)
 """ε for the excess of limit rows: the larger ones if the others leave no feasible point."""
 CAUTIOUS = 1e-3
 """ε where the solver fails with a smaller one, possibly by rounding."""
+CORRECTIONS = 5
+"""Number of trials of a set of limit rows to exceed."""
 ROUGH = 1e-6
 """Residual of the conditions of optimality that such a step may have, as a share of their terms."""
 GIVEN_UP = 1e-9
@@ -383,21 +385,26 @@ class _LevelSequence:
         face.bound(level.rows, np.where(up, -np.inf, least), np.where(up, np.inf, most))
 
     def _give_up(self, level: LimitLevel, face: OptimalFace, given_up: Array, sides: Array) -> OptimalFace | None:
-        """Exceed these rows of a level by least squares, if each of them must be exceeded, and no other."""
-        tick, face, up = self._tick, face.copy(), given_up != 0.0
-        self._bound(level, face, given_up)
-        if face.is_whole and not up.any():
-            return face
-        exceeded, n = level.rows[up], len(face.x)
-        rows, right = tick.rows[exceeded], np.where(given_up[up] > 0.0, tick.most[exceeded], tick.least[exceeded])
-        settled = face.settle(sides, rows, right)
-        # An active row of the level would be exceeded too, since a small excess costs almost nothing.
-        if (
-            settled is None
-            or settled.pushing[n + level.rows].any()
-            or not ((rows @ face.x - right) * given_up[up] > 0.0).all()
-        ):
-            return None
-        self._given_up[level.rows], self._sides[level.name] = given_up, settled.sides
-        self._pressing |= settled.pushing[n:] != 0.0
-        return face
+        """Exceed these rows of a level by least squares, up to a few corrections of the guess; None if that fails."""
+        tick, n, given_up, sides = self._tick, len(face.x), given_up.copy(), sides.copy()
+        for _ in range(CORRECTIONS):
+            found, up = face.copy(), given_up != 0.0
+            self._bound(level, found, given_up)
+            if found.is_whole and not up.any():
+                return found
+            exceeded = level.rows[up]
+            rows, right = tick.rows[exceeded], np.where(given_up[up] > 0.0, tick.most[exceeded], tick.least[exceeded])
+            settled = found.settle(sides, rows, right)
+            if settled is None:
+                return None
+            kept = (rows @ found.x - right) * given_up[up] <= GIVEN_UP * (1.0 + np.linalg.norm(found.x))
+            # An active row of the level would be exceeded too, since a small excess costs almost nothing.
+            pushing = settled.pushing[n + level.rows]
+            if not kept.any() and not pushing.any():
+                self._given_up[level.rows], self._sides[level.name] = given_up, settled.sides
+                self._pressing |= settled.pushing[n:] != 0.0
+                return found
+            given_up[np.flatnonzero(up)[kept]] = 0.0
+            given_up = np.where(pushing != 0.0, pushing, given_up)
+            sides[n + level.rows[pushing != 0.0]] = 0.0
+        return None
