@@ -224,7 +224,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _point_of(robot: Robot, name: str) -> ca.SX:
-    known = {**robot.points, **{key: frame.position for key, frame in robot.frames.items()}}
+    known = {**{key: frame.position for key, frame in robot.frames.items()}, **robot.points}
     if name not in known:
         raise ModelError("limits: point_acceleration: " + unknown_name(f"point of {robot.name}", str(name), known))
     return known[name]
