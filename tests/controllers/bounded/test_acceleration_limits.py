@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,6 +24,9 @@ from erugin.symbolic import ModelError
 
 from ...support.arms import two_link_arm
 from ...support.bounded_cases import cone_miss, numbers, posture_case
+from ...support.controller_cases.programs import braking_program
+from ...support.controller_cases.robots import CASES as ROBOTS
+from ...support.controller_cases.robots import robot_case
 
 Array = NDArray[np.float64]
 
@@ -233,6 +237,32 @@ def test_without_other_limits_the_accelerations_are_what_scipy_finds() -> None:
         np.testing.assert_allclose(G @ M @ a, G @ M @ expected, rtol=0.0, atol=1e-7 * max(1.0, np.abs(r).max()))
         limited += bool((np.abs(expected) > limits.acceleration * (1.0 - 1e-9)).any())
     assert limited >= 25
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("name", ROBOTS)
+def test_accelerations_of_every_robot_stay_within_bounds_or_are_reported(name: str) -> None:
+    """Loops, rolling, passive joints, quasi-velocities, more drives than degrees of freedom."""
+    case = robot_case(name)
+    robot, program, v = case.robot, braking_program(case, rate=20.0), case.v0 + 0.5
+    wanted = ProgramController(program, realization="actuated").solve(0.0, case.q0, v)
+    bound = 0.6 * float(np.abs(wanted.acceleration).max())
+    none = np.full(robot.coordinates.nv, np.inf)
+    limits = ControlLimits.of(
+        robot, effort=np.inf, joint_lower=-np.inf, joint_upper=np.inf, speed=none, acceleration=bound
+    )
+    solution = ProgramController(program, realization="bounded", limits=limits).solve(0.0, case.q0, v)
+    assert solution.status is Status.LIMITED
+    assert "solver failed" not in solution.message
+    excess = np.abs(solution.acceleration) - bound
+    for i, label in enumerate(robot.coordinates.velocity_names):
+        reported = re.search(rf"'{re.escape(label)}' \(acceleration at most [^)]*\) by ([\d.e+-]*\d)", solution.message)
+        assert (reported is not None) == (excess[i] > 1e-6 * bound)
+        if reported is not None:
+            assert float(reported[1]) == pytest.approx(excess[i], rel=1e-4)
+    assert np.abs(solution.acceleration).max() > 0.99 * bound
+    assert solution.motion_residual < 1e-8 * max(1.0, np.abs(solution.input).max())
+    assert solution.natural_residual < 1e-8
 
 
 class Rows(NamedTuple):
