@@ -32,7 +32,7 @@ class BoundedOutcome:
         input: u, shape (nu,).
         status: OK, LIMITED or HELD.
         missed: residual of the program, Θ a − β, in the unit of each row, 0 for rounding, shape (m,).
-        beyond: excess of each limit row, in its unit, shape (l,).
+        beyond: excess of each limit row, in its unit, shape (l,); that of |p̈| over its bound at one row of a point.
         short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         failed: level at which the solver failed, and its message; empty if it did not fail.
         found: solution that the next tick may start from; None if no quadratic programme was needed.

@@ -174,7 +174,7 @@ class LexicographicSolver:
     those conditions again, the level needs no programme.
     """
 
-    def __init__(self, solver: QpSolver, groups: tuple[RowIndices, ...], levels: tuple[LimitLevel, ...] = ()) -> None:
+    def __init__(self, solver: QpSolver, groups: tuple[RowIndices, ...], levels: tuple[LimitLevel, ...]) -> None:
         """Store the solver.
 
         Args:
