@@ -121,8 +121,8 @@ def with_limits(
         "lower": ("coordinate", robot.coordinates.names),
         "upper": ("coordinate", robot.coordinates.names),
     }
-    found = {key: _limits_of(robot, key, value, *names[key]) for key, value in given.items() if value is not None}
-    limits = {key: found.get(key, getattr(robot.limits, key)) for key in given}
+    limits: dict[str, NDArray[np.float64]] = {key: getattr(robot.limits, key) for key in given}
+    limits |= {key: _limits_of(robot, key, value, *names[key]) for key, value in given.items() if value is not None}
     for name, low, high in zip(robot.coordinates.names, limits["lower"], limits["upper"], strict=True):
         if low > high or low == np.inf or high == -np.inf:
             raise ModelError(f"{robot.name}: lower must not be above upper, got {low:g} and {high:g} for {name!r}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Self
+from typing import Self, cast
 
 import casadi as ca
 import numpy as np
@@ -122,7 +122,8 @@ class ControlLimits:
         object.__setattr__(self, "total_power", total)
         for name in ("approach", "speed_approach"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
-        points = {name: _point_bound(name, given) for name, given in _mapping(self.point_acceleration).items()}
+        _require_mapping(self.point_acceleration)
+        points = {name: _point_bound(name, given) for name, given in self.point_acceleration.items()}
         object.__setattr__(self, "point_acceleration", MappingProxyType(points))
 
     @classmethod
@@ -171,6 +172,8 @@ class ControlLimits:
             raise ModelError(f"ControlLimits.of requires a Robot, got {type(robot).__name__}")
         if effort is not None and not (lower is None and upper is None):
             raise ModelError("limits: give effort for −effort ≤ u ≤ effort, or lower and upper, but not both")
+        points: Mapping[str, float | tuple[ca.SX, float]] = {} if point_acceleration is None else point_acceleration
+        _require_mapping(points)
         own, c, nu = robot.limits, robot.coordinates, robot.u.numel()
         greatest = own.effort if effort is None else _filled("effort", effort, nu)
         if (greatest < 0.0).any():
@@ -189,7 +192,7 @@ class ControlLimits:
             acceleration=_filled("acceleration", acceleration, c.nv),
             point_acceleration={
                 name: given if isinstance(given, tuple) else (_point_of(robot, name), given)
-                for name, given in _mapping(point_acceleration or {}).items()
+                for name, given in points.items()
             },
         )
         found.require_sizes(robot)
@@ -214,13 +217,12 @@ class ControlLimits:
                 raise ModelError(f"limits: the point {name!r} of point_acceleration does not depend on the coordinates")
 
 
-def _mapping(value: object) -> Mapping[str, object]:
+def _require_mapping(value: object) -> None:
     if not isinstance(value, Mapping):
         raise ModelError(
             "limits: point_acceleration must be a mapping such as {'tip': 5.0} or {'cup': (expression, 5.0)}, got "
             f"{format_value(value)}"
         )
-    return value
 
 
 def _point_of(robot: Robot, name: str) -> ca.SX:
@@ -233,15 +235,16 @@ def _point_of(robot: Robot, name: str) -> ca.SX:
 def _point_bound(name: str, given: object) -> tuple[ca.SX, float]:
     """Return the point and its bound, checked."""
     require_name("a point of point_acceleration", name)
-    if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], ca.SX)):
+    shown, pair = format_value(given), cast(tuple[object, ...], given) if isinstance(given, tuple) else ()
+    point, bound = pair if len(pair) == 2 else (None, None)
+    if not isinstance(point, ca.SX):
         raise ModelError(
             f"limits: point_acceleration of {name!r} must be a number or a pair of an SX expression and a number, got "
-            f"{format_value(given)}"
+            f"{shown}"
         )
-    point, bound = given
     if point.shape not in ((2, 1), (3, 1)):
         raise ModelError(f"limits: the point {name!r} of point_acceleration must have 2 or 3 coordinates, got {point}")
-    return point, positive(f"limits: point_acceleration of {name!r}", bound)
+    return point, positive(f"limits: point_acceleration of {name!r}", cast(float, bound))
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:

@@ -302,7 +302,7 @@ def limit_rows(limits: ControlLimits, q: Array, v: Array) -> tuple[Rows, Rows]:
     unit = 1.0 / np.sqrt(np.diag(mobility))
     joints = Rows(unit[:, None] * mobility, unit * (slow - drift), unit * (fast - drift))
     p = np.array(list(robot.nominal.values()))
-    J, ahead, behind = (jacobian()(x, p).full() for x in (q, q + 1e-5 * v, q - 1e-5 * v))
+    J, ahead, behind = (jacobian().call([x, p])[0].full() for x in (q, q + 1e-5 * v, q - 1e-5 * v))
     rest = J @ drift + (ahead - behind) @ v / 2e-5
     normals, share = face_normals(3)
     scale = 1.0 / np.sqrt(np.trace(J @ mobility @ J.T) / 3.0)
@@ -440,7 +440,8 @@ ARM = two_link_arm()
         ({"point_acceleration": {"x": (ARM.v, 1.0)}}, "the point 'x' .* must not depend on v, a or u"),
         ({"point_acceleration": {"x": (ca.SX.zeros(2), 1.0)}}, "the point 'x' .* does not depend on the coordinates"),
         ({"point_acceleration": {"x": (ca.SX.sym("stranger", 2), 1.0)}}, "the point 'x' .*stranger"),
-        ({"point_acceleration": {"x": (3.0, 1.0)}}, "point_acceleration"),
+        ({"point_acceleration": {"x": (3.0, 1.0)}}, "point_acceleration of 'x' must be a number or a pair"),
+        ({"point_acceleration": {"x": ()}}, "point_acceleration of 'x' must be a number or a pair"),
     ],
 )
 def test_wrong_bounds_of_accelerations_are_named(given: dict[str, Any], message: str) -> None:
