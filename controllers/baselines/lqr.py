@@ -214,7 +214,7 @@ def require_within_effort(robot: Robot, needed: Array, purpose: str) -> None:
         if abs(value) > bound * (1.0 + 1e-9):
             raise ModelError(
                 f"{robot.name}: {name} must be {value:.4g} to {purpose}, beyond the {bound:g} that its limits allow: "
-                "use a less demanding goal, or give the robot other limits"
+                "use a less demanding goal, or give the robot other limits by erugin.robots.with_limits"
             )
 
 

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...robots.limits import DECLARE_EFFORT
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import vector_argument
 from ..controller import Controller
@@ -160,7 +161,7 @@ class Saturation(ActuatorWrapper):
                 why = (
                     "the output of the law is a force, for which a robot declares no limits"
                     if self.applies_force
-                    else f"{self.robot.name} declares no limits of effort"
+                    else f"{self.robot.name} declares no limits of effort; {DECLARE_EFFORT}"
                 )
                 raise ModelError(f"Saturation requires limits=: {why}")
             limits = self.robot.limits.effort

@@ -83,7 +83,7 @@ class MeasurementNoise(Wrapper[None]):
                     f"{self.robot.name} are not: give their root mean square"
                 )
         require_name("measurement noise", name)
-        moving = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
+        moving = c.velocity_names
         # Check band, terms and seed even where no noise is built from them.
         BandNoise(0.0, band, terms, seed)
         self._q = _build_signal("q", q, lambda size: BandNoise(size, band, terms, 2 * seed), c.t, name, c.names)

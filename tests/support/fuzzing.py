@@ -728,6 +728,7 @@ def call_what_no_page_shows() -> None:
     motor = rb.DCMotor(1.0, 0.001, 0.05, 20.0, 1e-5, 1e-4)
     motor.circuit("motor", angle=ca.SX.sym("angle"), rate=ca.SX.sym("rate"))
     rb.with_drive(arm, "motor", along=arm.q[0], effort=10.0)
+    rb.with_limits(arm, effort=10.0, speed=[3.0] * arm.v.numel(), upper={arm.coordinates.names[0]: 2.0})
     rb.without_rows(examples.pinocchio_four_bar(), [])
     rod = rb.Link(1.0, 1.0, 0.5, 1.0 / 12.0)
     examples.five_bar(rod, rod, rod, rod, ground=(1.5, 0.0))
