@@ -289,7 +289,7 @@ class ProgramController(Controller):
             p: parameters, the whole vector.
             memory: the last samples, for bounded inputs.
         """
-        known = t, q, v, p
+        known = self.arguments(t, q, v, p)
         if self.robot.natural:
             try:
                 branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
