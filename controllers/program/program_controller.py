@@ -217,7 +217,7 @@ class ProgramController(Controller):
         )
 
         def check() -> EruginError | None:
-            status = self._diagnostics.status(all_finite(output), relative, failure)
+            status, message = self._diagnostics.status(all_finite(output), relative, failure), ""
             if status is not Status.OK:
                 message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
             elif doubtful:

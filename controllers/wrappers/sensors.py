@@ -169,7 +169,8 @@ class Encoders(SensorWrapper):
 
     def _counted(self, q: ca.SX) -> ca.SX:
         """Positions in whole counts; halves are rounded to even numbers."""
-        parts: list[ca.SX] = []
+        parts = ca.vertsplit(q)
         for i, r in enumerate(self.resolution.tolist()):
-            parts.append(r * (q[i] / r - ca.remainder(q[i] / r, 1.0)) if r > 0.0 else q[i])
+            if r > 0.0:
+                parts[i] = r * (parts[i] / r - ca.remainder(parts[i] / r, 1.0))
         return ca.vertcat(*parts)

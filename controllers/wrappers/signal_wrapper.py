@@ -209,9 +209,7 @@ class SignalWrapper(Wrapper[Array]):
                 ca.densify(update),
                 ca.vertcat(w, inner.random),
                 functools.partial(self._draw, inner),
-                lambda numbers: WrapperMemory(
-                    read_only_copy(numbers[: len(fields)]), inner.restore(numbers[len(fields) :])
-                ),
+                functools.partial(_restore, len(fields), inner),
             )
         return replace(shown, output=output, status=status, memory=memory)
 
@@ -369,12 +367,16 @@ class SignalWrapper(Wrapper[Array]):
             capacity += 1
         return fields
 
+    @functools.cached_property
+    def _kernels(self) -> dict[tuple[str, int], Kernel]:
+        return {}
+
     def _kernel(self, name: str, size: int) -> Kernel:
         """Kernel of one of the expressions, for memories of a given size."""
-        kernels: dict[tuple[str, int], Kernel] = self.__dict__.setdefault("_kernels", {})
-        if (name, size) not in kernels:
-            kernels[name, size] = self._build(name, self.memory_layout(size))
-        return kernels[name, size]
+        key = name, size
+        if key not in self._kernels:
+            self._kernels[key] = self._build(name, self.memory_layout(size))
+        return self._kernels[key]
 
     def _build(self, name: str, fields: Fields) -> Kernel:
         c, n = self.robot.coordinates, self.size

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from erugin.controllers import Controller, Law, Status
 from erugin.symbolic import EruginError
-from tests.support.sampled_laws import BASES, STEP, WRAPPERS
+
+from ..support.sampled_laws import BASES, STEP, WRAPPERS
 
 Array = NDArray[np.float64]
 COUNT = 60

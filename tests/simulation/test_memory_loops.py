@@ -9,7 +9,8 @@ from erugin.controllers import Controller, Status
 from erugin.controllers.robust import IntegralProgramController
 from erugin.controllers.wrappers import Delay, Dropout, SampleAndHold
 from erugin.simulation import Simulator
-from tests.support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, program
+
+from ..support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, program
 
 Q0, V0 = [0.3, 0.5], [0.8, 0.1]
 FAILING = ("dropout", "held samples", "patience", "doubtful")
