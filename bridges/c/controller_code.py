@@ -191,8 +191,26 @@ class ControllerCode:
     def kernel(self) -> CSource:
         """C function of the law."""
         c = self.controller.robot.coordinates
-        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.controller.parameters.symbols}
-        return c_source(f"{self.name}_kernel", inputs, {"u": self.law.output, "pivots": self.law.relative_pivots})
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.controller.parameters.symbols, "z": self.law.z}
+        outputs = {"u": self.law.output, "pivots": self.law.relative_pivots, "status": self.law.status}
+        return c_source(f"{self.name}_kernel", inputs, outputs)
+
+    @functools.cached_property
+    def update(self) -> CSource:
+        """C function of the memory after a sample."""
+        c = self.controller.robot.coordinates
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.controller.parameters.symbols, "z": self.law.z}
+        return c_source(f"{self.name}_update", inputs, {"z": self.law.updated})
+
+    @property
+    def remembers(self) -> bool:
+        """True if the law has a memory."""
+        return self.law.z.numel() > 0
+
+    @property
+    def has_status(self) -> bool:
+        """True if the law has a status, LIMITED or HELD at times."""
+        return self.law.status.numel() > 0
 
     @functools.cached_property
     def labels(self) -> Labels:
@@ -241,8 +259,10 @@ class ControllerCode:
     def statuses(self) -> dict[str, tuple[int, str]]:
         """Name of each status → its number and sentence."""
         own = [Status.OK, Status.CONTRADICTORY if self.contradictory else Status.SINGULAR, Status.NOT_FINITE]
-        if self.saturate:
+        if self.saturate or self.has_status:
             own.append(Status.LIMITED)
+        if self.has_status:
+            own.append(Status.HELD)
         found = {each.name: (int(each), each.sentence) for each in own}
         return found | {"NOT_FINITE_INPUT": (NOT_FINITE_INPUT, INPUT_MESSAGE)}
 
@@ -254,6 +274,8 @@ class ControllerCode:
         kind = "generalized forces R on the velocities" if force else "inputs u"
         sizes = {"NQ": len(labels.coordinates), "NV": len(labels.velocities), "NU": len(labels.inputs)}
         sizes |= {"ROWS": self.law.relative_pivots.numel(), "WORK": self.kernel.work}
+        if self.remembers:
+            sizes["NZ"] = self.law.z.numel()
         statuses = lines(f"{upper}_{word} = {value}" for word, (value, _) in self.statuses.items())
         counts = lines(f"{upper}_{key} = {size}" for key, size in sizes.items())
         limits = ""
@@ -298,17 +320,17 @@ extern const char *const {name}_output_names[{max(1, sizes["NU"])}];
 extern const char *const {name}_output_units[{max(1, sizes["NU"])}];
 
 {limits}{self.parameters.declared}
-/* Statuses of a tick. */
+{self._memory_declared}/* Statuses of a tick. */
 enum {{
 {statuses}
 }};
 
 /* One tick of the law: u[] from time t [s], q[] and v[]. u[] is written if the status is {self._written} and is
    unchanged otherwise. It must not overlap q[] or v[]. */
-int {name}_tick(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[]);
+int {name}_tick({self._arguments});
 
 /* The same with {upper}_WORK doubles of workspace from the caller in place of the stack; no initial values needed. */
-int {name}_tick_in(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[],
+int {name}_tick_in({self._arguments},
 {" " * len(f"int {name}_tick_in(")}double work[]);
 
 /* A sentence on a status, with a remedy. */
@@ -343,7 +365,7 @@ const char *{name}_status_text(int status);
 {tables}
 {self.parameters.defined}
 {self.kernel.text}
-{self._tick}
+{self._memory_defined}{self._tick}
 const char *{name}_status_text(int status)
 {{
     switch (status) {{
@@ -357,7 +379,8 @@ const char *{name}_status_text(int status)
     def _cost(self) -> str:
         paragraphs = (
             f"Work: {self.work_summary}; no loop of unknown length, no recursion, branches in comparisons only.",
-            "Memory: none is allocated or retained. The parameters belong to the caller; intermediate results use "
+            f"Memory: none is allocated or retained. The parameters{' and the memory of the law' * self.remembers} "
+            "belong to the caller; intermediate results use "
             f"{8 * self.kernel.work} bytes of stack, or of workspace from the caller, besides the compiler's own use.",
             "Threads: all memory that is written belongs to the caller, so any number of ticks may run concurrently.",
             "Units are SI units and radians.",
@@ -365,9 +388,98 @@ const char *{name}_status_text(int status)
         return "\n".join(textwrap.fill(text, 117, initial_indent="   ", subsequent_indent="   ") for text in paragraphs)
 
     @property
+    def applied(self) -> tuple[str, ...]:
+        """Constants of the statuses with which an output is written."""
+        words = [Status.OK.name]
+        if self.saturate or self.has_status:
+            words.append(Status.LIMITED.name)
+        if self.has_status:
+            words.append(Status.HELD.name)
+        return tuple(f"{self.name.upper()}_{word}" for word in words)
+
+    @property
     def _written(self) -> str:
+        return " or ".join(filter(None, [", ".join(self.applied[:-1]), self.applied[-1]]))
+
+    @property
+    def _arguments(self) -> str:
+        """Arguments of a tick."""
+        memory = f"const {self.name}_memory *memory, " if self.remembers else ""
+        state = "double t, const double q[], const double v[], double u[]"
+        return f"const {self.name}_parameters *parameters, {memory}{state}"
+
+    @property
+    def _memory_declared(self) -> str:
+        """Declarations of the memory; empty for a law without one."""
+        name, upper = self.name, self.name.upper()
+        if not self.remembers:
+            return ""
+        return f"""\
+/* What the law remembers from sample to sample: copy it to save the state of the law, but do not look inside. */
+typedef struct {name}_memory {{
+    double value[{upper}_NZ];
+}} {name}_memory;
+
+/* Forgets all samples: call it before the first one. */
+void {name}_memory_initial({name}_memory *memory);
+
+/* Processes one sample, before the tick of the same instant: once per period, in the order of time. The status is
+   {upper}_OK, or {upper}_NOT_FINITE_INPUT with the memory unchanged. */
+int {name}_sample(const {name}_parameters *parameters, double t, const double q[], const double v[],
+{" " * len(f"int {name}_sample(")}{name}_memory *memory);
+
+"""
+
+    @property
+    def _memory_defined(self) -> str:
+        """Definitions of the memory; empty for a law without one."""
+        name, upper = self.name, self.name.upper()
+        if not self.remembers:
+            return ""
+        numbers = self.law.initial.tolist()
+        # One by one: a copied table might become a call of memcpy, which a bare-metal target may lack.
+        initial = "".join(f"    memory->value[{i}] = {number(value)};\n" for i, value in enumerate(numbers))
+        return f"""\
+{self.update.text}
+void {name}_memory_initial({name}_memory *memory)
+{{
+{initial}}}
+
+int {name}_sample(const {name}_parameters *parameters, double t, const double q[], const double v[],
+{" " * len(f"int {name}_sample(")}{name}_memory *memory)
+{{
+    const double *in[5];
+    double *out[1];
+    double next[{upper}_NZ], work[{self.update.work}];
+{self._finite_check}    in[0] = &t;
+    in[1] = q;
+    in[2] = v;
+    in[3] = parameters->value;
+    in[4] = memory->value;
+    out[0] = next;
+    {name}_update(in, out, work);
+    for (i = 0; i < {upper}_NZ; ++i)
+        memory->value[i] = next[i];
+    return {upper}_OK;
+}}
+
+"""
+
+    @property
+    def _finite_check(self) -> str:
+        """Statements that reject input that is not finite; a wrapper deals with a state that is not."""
         upper = self.name.upper()
-        return f"{upper}_OK or {upper}_LIMITED" if self.saturate else f"{upper}_OK"
+        if self.controller.accepts_any_number:
+            return f"    int i;\n    if (!isfinite(t))\n        return {upper}_NOT_FINITE_INPUT;\n"
+        return f"""\
+    int i, finite = isfinite(t) != 0;
+    for (i = 0; i < {upper}_NQ; ++i)
+        finite = finite && isfinite(q[i]);
+    for (i = 0; i < {upper}_NV; ++i)
+        finite = finite && isfinite(v[i]);
+    if (!finite)
+        return {upper}_NOT_FINITE_INPUT;
+"""
 
     @property
     def _tick(self) -> str:
@@ -385,37 +497,40 @@ const char *{name}_status_text(int status)
             status = {upper}_LIMITED;
         }}
 """
-        limited, copied = self.saturate, "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
+        copied = "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
+        status, known = "", f"{upper}_OK"
+        if self.has_status:
+            status, known = "    int status;\n", "status"
+            cut = f"    status = (int)reported;\n{cut * self.saturate}"
+        elif self.saturate:
+            status, known = f"    int status = {upper}_OK;\n", "status"
+        else:
+            cut = ""
         return f"""\
-int {name}_tick_in(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[],
+int {name}_tick_in({self._arguments},
 {" " * len(f"int {name}_tick_in(")}double work[])
 {{
-    const double *in[4];
-    double *out[2];
-    double output[{max(1, nu)}], pivots[{max(1, rows)}];
-    int i, finite = isfinite(t) != 0{f", status = {upper}_OK" * limited};
-    for (i = 0; i < {upper}_NQ; ++i)
-        finite = finite && isfinite(q[i]);
-    for (i = 0; i < {upper}_NV; ++i)
-        finite = finite && isfinite(v[i]);
-    if (!finite)
-        return {upper}_NOT_FINITE_INPUT;
-    in[0] = &t;
+    const double *in[5];
+    double *out[3];
+    double output[{max(1, nu)}], pivots[{max(1, rows)}]{", reported" * self.has_status};
+{status}{self._finite_check}    in[0] = &t;
     in[1] = q;
     in[2] = v;
     in[3] = parameters->value;
+    in[4] = {"memory->value" if self.remembers else "0"};
     out[0] = output;
     out[1] = pivots;
+    out[2] = {"&reported" if self.has_status else "0"};
     {name}_kernel(in, out, work);
 {checked * bool(rows)}    for (i = 0; i < {upper}_NU; ++i)
         if (!isfinite(output[i]))
             return {upper}_NOT_FINITE;
-{cut * limited}{copied}    return {"status" if limited else f"{upper}_OK"};
+{cut}{copied}    return {known};
 }}
 
-int {name}_tick(const {name}_parameters *parameters, double t, const double q[], const double v[], double u[])
+int {name}_tick({self._arguments})
 {{
     double work[{upper}_WORK];
-    return {name}_tick_in(parameters, t, q, v, u, work);
+    return {name}_tick_in(parameters, {"memory, " * self.remembers}t, q, v, u, work);
 }}
 """

@@ -45,6 +45,10 @@ def main_text(law: ControllerCode, q0: list[float], v0: list[float], *, step: fl
         with_plant: True if the folder contains a plant.
     """
     name, upper = law.name, law.name.upper()
+    memory = sampled = ""
+    if law.remembers:
+        memory = f"    {name}_memory memory;\n"
+        sampled = f"    {name}_memory_initial(&memory);\n    {name}_sample(&parameters, 0.0, q, v, &memory);\n"
     plant = f"""
     {name}_plant_parameters plant;
     const double h = {number(step)};
@@ -72,15 +76,15 @@ int main(void)
     double v[] = {{{_numbers(v0)}}};
     double u[{max(1, law.law.output.numel())}] = {{0.0}};
     int i, bad, status;
-
+{memory}
     {name}_parameters_nominal(&parameters);
     bad = {name}_check_parameters(&parameters);
     if (bad >= 0) {{
         printf("%s must be %s\\n", {name}_parameter_names[bad], {name}_parameter_range(bad));
         return 1;
     }}
-    status = {name}_tick(&parameters, 0.0, q, v, u);
-    if (status != {upper}_OK{f" && status != {upper}_LIMITED" * law.saturate}) {{
+{sampled}    status = {name}_tick(&parameters, {"&memory, " * law.remembers}0.0, q, v, u);
+    if ({" && ".join(f"status != {applied}" for applied in law.applied)}) {{
         printf("no output at this state: %s\\n", {name}_status_text(status));
         return 1;
     }}
@@ -209,8 +213,12 @@ def readme_text(law: ControllerCode, *, with_plant: bool) -> str:
     about = (
         f"The law of {labels.controller} for {labels.robot} as C99: {law.work_summary}, {8 * law.kernel.work} bytes of "
         "stack for intermediate results. It allocates no memory, requires no library except `math.h`, and retains "
-        "nothing between ticks."
+        f"nothing between ticks{' except in the memory of the caller' * law.remembers}."
     )
+    first, memory = "", ""
+    if law.remembers:
+        first = f"{name}_memory_initial(&memory);\n{name}_sample(&parameters, t, q, v, &memory);  /* every period */\n"
+        memory = "&memory, "
     return f"""\
 # {name}
 
@@ -219,7 +227,7 @@ def readme_text(law: ControllerCode, *, with_plant: bool) -> str:
 ```c
 {name}_parameters parameters;
 {name}_parameters_nominal(&parameters);
-status = {name}_tick(&parameters, t, q, v, u);
+{first}status = {name}_tick(&parameters, {memory}t, q, v, u);
 ```
 
 `u` is written only if the output may be applied; otherwise `{name}_status_text(status)` gives the reason. Set
@@ -284,6 +292,7 @@ def export(
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     step: float = 1e-3,
+    period: float | None = None,
     overwrite: bool = False,
 ) -> CFolder:
     """Write a law as C99: source file, header, example, CMake file, and a README with a ros2_control controller.
@@ -303,13 +312,15 @@ def export(
         q0: coordinates in the example, shape (nq,); zero if not given.
         v0: velocities in the example, shape (nv,); zero if not given.
         step: step of the example's closed loop, if there is a plant [s].
+        period: time between samples, which a law with a memory requires [s]: each is processed by ``name_sample``.
         overwrite: True to replace an earlier export.
 
     Returns:
         The written files and the cost of a tick.
 
     Raises:
-        BridgeError: for a law without expressions, a plant with other coordinates or inputs, an operation that C99
+        BridgeError: for a law without expressions or one that draws random numbers, a law with a memory without period
+            or with a plant, a plant with other coordinates or inputs, an operation that C99
             lacks, missing limits, or a folder that may not be replaced; nothing is written then.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError, ModelError: for a state of another shape, a step that is not greater than zero, or a plant whose
@@ -319,7 +330,12 @@ def export(
     Warns:
         BridgeWarning: if ``name`` is not a valid C name; it says which name is used instead.
     """
-    law = require_symbolic_law(controller, "be written as C")
+    law = require_symbolic_law(controller, "be written as C", period=period, carries_status=True)
+    if with_plant is not None and (law.z.numel() or law.status.numel()):
+        raise BridgeError(
+            f"with_plant= requires a law without memory and status, which {type(controller).__name__} is not: export "
+            "the law alone"
+        )
     c, effort = controller.robot.coordinates, controller.robot.limits.effort
     if saturate and (controller.applies_force or not np.isfinite(effort).any()):
         why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"

@@ -101,7 +101,7 @@ public:
   CallbackReturn on_activate(const rclcpp_lifecycle::State &) override
   {
     started_ = false;
-    return CallbackReturn::SUCCESS;
+FORGOTTEN    return CallbackReturn::SUCCESS;
   }
 
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
@@ -119,7 +119,9 @@ public:
       if (!value.has_value()) return fail();
       (i < UPPER_NQ ? q_[i] : v_[i - UPPER_NQ]) = *value;
     }
-    status_ = NAME_tick(shared_.readFromRT(), (time - start_).seconds(), q_.data(), v_.data(), u_.data());
+    const double t = (time - start_).seconds();
+    const NAME_parameters * parameters = shared_.readFromRT();
+SAMPLED    status_ = NAME_tick(parameters, REMEMBEREDt, q_.data(), v_.data(), u_.data());
     if (STOPPED) return fail();
     bool written = true;
     for (std::size_t i = 0; i < command_interfaces_.size(); ++i)
@@ -147,7 +149,7 @@ private:
   std::array<double, UPPER_NV> v_{};
   std::array<double, UPPER_NU> u_{};
   NAME_parameters parameters_{};
-  realtime_tools::RealtimeBuffer<NAME_parameters> shared_;
+MEMORY  realtime_tools::RealtimeBuffer<NAME_parameters> shared_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr changed_;
   rclcpp::Time start_;  // the law's t is zero at the first update
   bool started_ = false;
@@ -166,11 +168,22 @@ def ros2_text(law: ControllerCode) -> str:
         law: C code of the law.
     """
     upper = law.name.upper()
-    stopped = f"status_ != {upper}_OK" + f" && status_ != {upper}_LIMITED" * law.saturate
+    stopped = " && ".join(f"status_ != {status}" for status in law.applied)
+    memory = {"SAMPLED": "", "REMEMBERED": "", "FORGOTTEN": "", "MEMORY": ""}
+    if law.remembers:
+        memory = {
+            "SAMPLED": "    NAME_sample(parameters, t, q_.data(), v_.data(), &memory_);\n",
+            "REMEMBERED": "&memory_, ",
+            "FORGOTTEN": "    NAME_memory_initial(&memory_);\n",
+            "MEMORY": "  NAME_memory memory_{};\n",
+        }
     joints = ", ".join(map(string, _driven_joints(law)))
     outputs = joints or f"{law.name}_output_names, {law.name}_output_names + {upper}_NU"
+    template = ROS2_TEMPLATE
+    for word, text in memory.items():
+        template = template.replace(word, text)
     return (
-        ROS2_TEMPLATE.replace("DRIVEN", outputs)
+        template.replace("DRIVEN", outputs)
         .replace("STOPPED", stopped)
         .replace("UPPER", upper)
         .replace("NAME", law.name)

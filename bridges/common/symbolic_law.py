@@ -5,26 +5,42 @@ from __future__ import annotations
 from ...controllers.controller import Controller
 from ...controllers.law import Law
 from ...controllers.program.program_controller import ProgramController
+from ...controllers.wrappers.sample_and_hold import SampleAndHold
 from ...controllers.wrappers.wrapper import Wrapper
 from ...symbolic.errors import BridgeError
+from ...symbolic.validation import positive
 
 
-def require_symbolic_law(controller: Controller, become: str) -> Law:
-    """Return the law as expressions of (t, q, v, p).
+def require_symbolic_law(
+    controller: Controller, become: str, *, period: float | None = None, carries_status: bool = False
+) -> Law:
+    """Return the law as expressions of (t, q, v, p), and of its memory if a period is given.
 
     Args:
         controller: the controller.
         become: what is to be done with it, for the message, after "cannot".
+        period: time between samples, for a law with a memory [s]; such a law is rejected if it is not given.
+        carries_status: True if the export carries the statuses LIMITED and HELD of a law.
 
     Raises:
-        BridgeError: if it is not given by expressions or has a memory; the message says what to try.
+        BridgeError: if it is not given by expressions, has a memory but no period is given, or draws random numbers;
+            the message says what to try.
+        ModelError: for a period that is not positive.
     """
     if not isinstance(controller, Controller):
         raise BridgeError(f"only a Controller can {become}, got {controller!r}")
     law = controller.law
-    if law is not None and controller.memory is None:
-        return law
-    raise BridgeError(f"{type(controller).__name__} cannot {become}: {_reason(controller)}")
+    if law is None and carries_status and (period is not None or not controller.has_memory):
+        # Without a memory nothing depends on the period.
+        law = controller.sampled_law(1.0 if period is None else positive("period", period))
+    if law is None:
+        raise BridgeError(f"{type(controller).__name__} cannot {become}: {_reason(controller, period)}")
+    if law.random.numel():
+        raise BridgeError(
+            f"{type(controller).__name__} cannot {become}: it draws random numbers ({_random_wrappers(controller)}), "
+            "which stand for those of a machine; export the law without these wrappers"
+        )
+    return law
 
 
 def detects_contradiction(controller: Controller) -> bool:
@@ -38,12 +54,23 @@ def detects_contradiction(controller: Controller) -> bool:
     return isinstance(controller, ProgramController) and controller.method.supports_dependent_rows
 
 
-def _reason(controller: Controller) -> str:
+def _random_wrappers(controller: Controller) -> str:
+    found: list[str] = []
+    while isinstance(controller, Wrapper):
+        if controller.is_random:
+            found.append(type(controller).__name__)
+        controller = controller.inner
+    return ", ".join(found)
+
+
+def _reason(controller: Controller, period: float | None) -> str:
     if isinstance(controller, Wrapper):
         inner, inside = controller.inner, type(controller.inner).__name__
-        if inner.law is None:
-            return f"neither can the {inside} inside it: {_reason(inner)}"
-        return f"it has a memory from sample to sample, which an export cannot contain; use the {inside} inside it"
+        if inner.law is None and inner.sampled_law(period or 1.0) is None:
+            return f"neither can the {inside} inside it: {_reason(inner, period)}"
+        if isinstance(controller, SampleAndHold) and period is not None and period > controller.period:
+            return f"it ticks every {controller.period:g} s, but the period is {period:g} s: use one that divides it"
+        return f"{_lost(controller)}, or use the {inside} inside it"
     if isinstance(controller, ProgramController) and controller.program.is_affine:
         return (
             "its inputs come from a quadratic programme at each tick: use realization='actuated', and clip the inputs "
@@ -54,6 +81,13 @@ def _reason(controller: Controller) -> str:
             "rows nonlinear in the accelerations are solved by iteration at each tick, on a branch kept in memory: "
             "write them so that they are affine in the accelerations"
         )
-    if controller.memory is not None:
-        return "it has a memory from sample to sample, which an export cannot contain; use a controller without memory"
+    if controller.sampled_law(period or 1.0) is not None:
+        return f"{_lost(controller)}, or use a controller without memory"
     return "it computes each tick in Python; use a controller given by expressions, such as a ProgramController"
+
+
+def _lost(controller: Controller) -> str:
+    """What a law would lose in an export without memory and status, and what to try."""
+    if controller.has_memory:
+        return "it has a memory from sample to sample: export it as C with period=, the time between samples"
+    return "its status may be LIMITED: export it as C, which carries the status"

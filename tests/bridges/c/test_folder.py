@@ -111,7 +111,7 @@ def test_files_are_those_that_are_documented(tmp_path: Path) -> None:
     assert sorted(path.name for path in written.folder.iterdir()) == sorted(written.files)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     readme = (written.folder / "README.md").read_text(encoding="utf-8")
-    assert "bars_tick(shared_.readFromRT()" in readme
+    assert "bars_tick(parameters, t, q_.data()" in readme
     assert not re.search(r"NAME|UPPER|STOPPED|DRIVEN", readme)
     assert all(len(line) <= 120 for line in readme.splitlines())
     again = export(law, tmp_path / "y", name="bars")

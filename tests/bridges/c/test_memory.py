@@ -1,0 +1,144 @@
+"""Laws with a memory in C: compiled without warnings, and the same outputs and statuses as in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.bridges.c import export
+from erugin.controllers import Controller, Status
+from erugin.controllers.wrappers import Delay, Fallback, Noise, SampleAndHold, Saturation
+from erugin.symbolic import BridgeError, EruginError
+
+from ...support.c_folders import COMPILERS, STRICT
+from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS
+
+Array = NDArray[np.float64]
+COUNT = 80
+NOT_FINITE_INPUT = 8
+LAWS = {
+    f"{base}, {wrapper}": (base, wrapper)
+    for base in BASES
+    for wrapper in ("none", "saturation", "rate", "lag", "both delays", "encoders", "observer", "hold")
+    if (base, wrapper) not in (("program", "none"),)
+}
+DRIVER = """
+#include "law.h"
+
+void run(int rows, const double *t, const double *q, const double *v, double *u, int *status);
+
+void run(int rows, const double *t, const double *q, const double *v, double *u, int *status)
+{
+    law_parameters parameters;
+    MEMORY
+    int i;
+    law_parameters_nominal(&parameters);
+    INITIAL
+    for (i = 0; i < rows; ++i) {
+        SAMPLE
+        status[i] = law_tick(&parameters, POINTER t[i], q + i*LAW_NQ, v + i*LAW_NV, u + i*LAW_NU);
+    }
+}
+"""
+
+
+def states() -> tuple[Array, Array, Array]:
+    times = np.arange(COUNT) * STEP
+    q = np.column_stack([0.3 + 0.25 * np.sin(3.2 * times), 0.5 * np.cos(2.1 * times)])
+    v = np.column_stack([0.8 * np.cos(3.2 * times), -1.05 * np.sin(2.1 * times)])
+    return times, q, v
+
+
+def in_c(controller: Controller, folder: Path, times: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.int32]]:
+    """Outputs and statuses at samples, by the compiled export."""
+    export(controller, folder, period=STEP)
+    driver = DRIVER
+    remembers = {"MEMORY": "law_memory memory;", "INITIAL": "law_memory_initial(&memory);", "POINTER": "&memory,"}
+    remembers["SAMPLE"] = "law_sample(&parameters, t[i], q + i*LAW_NQ, v + i*LAW_NV, &memory);"
+    for word, text in remembers.items():
+        driver = driver.replace(word, text if controller.has_memory else "")
+    (folder / "driver.c").write_text(driver)
+    library = folder / "liblaw.so"
+    flags = [*STRICT, "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run([COMPILERS[0], *flags, "driver.c", "law.c", "-o", library, "-lm"], cwd=folder, check=True)
+    u, status = np.zeros((len(times), 2)), np.zeros(len(times), dtype=np.int32)
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (times, q, v, u, status)]
+    ctypes.CDLL(str(library)).run(len(times), *pointers)
+    return u, status
+
+
+def in_python(controller: Controller, times: Array, q: Array, v: Array) -> tuple[Array, list[int]]:
+    controller.reset()
+    outputs, statuses = np.zeros((len(times), 2)), list[int]()
+    for i, (t, x, w) in enumerate(zip(times.tolist(), q, v, strict=True)):
+        try:
+            controller.advance(t, x, w)
+            tick = controller.observe(t, x, w)
+        except EruginError:
+            statuses.append(-1)
+            continue
+        outputs[i] = tick.output
+        statuses.append(int(tick.status))
+    return outputs, statuses
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", LAWS)
+def test_c_says_what_python_says(name: str, tmp_path: Path) -> None:
+    base, wrapper = LAWS[name]
+    controller = WRAPPERS[wrapper](BASES[base]())
+    times, q, v = states()
+    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    expected, statuses = in_python(controller, times, q, v)
+    np.testing.assert_array_equal(status, statuses)
+    np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.compiled
+def test_readings_that_fail_are_bridged(tmp_path: Path) -> None:
+    """A driver passes NaN where a sensor has no reading."""
+    controller = Saturation(Fallback(SampleAndHold(BASES["integral"](), STEP)), 12.0)
+    times, q, v = states()
+    q[10:13] = np.nan
+    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    expected, statuses = in_python(controller, times, q, v)
+    np.testing.assert_array_equal(status, statuses)
+    assert set(status[10:13].tolist()) == {int(Status.HELD)}
+    np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.compiled
+def test_a_law_without_wrappers_refuses_a_reading_that_fails_and_remembers_nothing_of_it(tmp_path: Path) -> None:
+    controller = BASES["integral"]()
+    times, q, v = states()
+    v[20, 1] = np.inf
+    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    expected, statuses = in_python(controller, times, q, v)
+    assert status[20] == NOT_FINITE_INPUT
+    assert statuses[20] == -1
+    known = np.arange(COUNT) != 20
+    np.testing.assert_allclose(u[known], expected[known], rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("build", "options", "message"),
+    [
+        (lambda law: Delay(law, 0.01), {}, "memory from sample to sample: export it as C with period="),
+        (lambda law: Noise(law, q=1e-3), {"period": 0.01}, "draws random numbers \\(Noise\\)"),
+        (lambda law: SampleAndHold(law, 0.002), {"period": 0.01}, "it ticks every 0.002 s, but the period is 0.01 s"),
+        (lambda law: Delay(law, 0.01), {"period": 0.01, "with_plant": ROBOT}, "with_plant= requires a law without"),
+        (lambda law: Delay(law, 0.01), {"period": -1.0}, "period must be greater than zero"),
+    ],
+)
+def test_what_c_cannot_carry_is_named(
+    build: Callable[[Controller], Controller], options: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises((BridgeError, ValueError), match=message):
+        export(build(BASES["program"]()), tmp_path / "law", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "law").exists()
