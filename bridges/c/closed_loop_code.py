@@ -47,8 +47,9 @@ class ClosedLoopCode:
     def closed(self) -> CSource:
         """Function for the rate of the closed loop and the law's pivots."""
         s, n = self.loop.symbols, len(self.robot.parameters)
-        inputs = {"t": s.t, "x": s.x, "plant": _part(s.p, 0, n), "law": _part(s.p, n, s.p.numel())}
+        inputs = {"t": s.t, "x": s.x, "plant": _part(s.p, 0, n), "law": _part(s.p, n, s.p.numel()), "z": s.z}
         outputs = {"rate": self.loop.rate, "pivots": self.loop.outputs["relative_pivots"], "natural": self.natural}
+        outputs["status"] = self.loop.outputs["status"]
         return c_source(f"{self.name}_closed", inputs, outputs)
 
     @property
@@ -64,7 +65,8 @@ class ClosedLoopCode:
         force = ca.SX.sym("R", c.nv) if self.law.controller.applies_force else robot.u
         a = robot.acceleration_under(force)[0] if self.law.controller.applies_force else robot.acceleration
         inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "plant": robot.p, "u": force}
-        outputs = {"rate": ca.vertcat(c.N @ c.v, a), "pivots": ca.SX(0, 1), "natural": self.natural}
+        nothing = ca.SX(0, 1)
+        outputs = {"rate": ca.vertcat(c.N @ c.v, a), "pivots": nothing, "natural": self.natural, "status": nothing}
         return c_source(f"{self.name}_driven", inputs, outputs)
 
     @functools.cached_property
@@ -112,9 +114,8 @@ extern "C" {{
 int {name}_step(const {name}_parameters *plant, double t, double h, double q[], double v[], const double u[]);
 
 /* Advances q[] and v[] likewise under the law, evaluated at each stage of the step: the motion that Erugin simulates.
-   Other statuses are those of a tick at the start of the step. The output of the law is not limited. */
-int {name}_closed_step(const {name}_parameters *plant, const {law}_parameters *parameters, double t, double h,
-{" " * len(f"int {name}_closed_step(")}double q[], double v[]);
+   {self._closed_comment} */
+int {name}_closed_step({self._closed_arguments});
 
 #ifdef __cplusplus
 }}
@@ -126,12 +127,8 @@ int {name}_closed_step(const {name}_parameters *plant, const {law}_parameters *p
     @property
     def implementation(self) -> str:
         """Text of the C file."""
-        name, law = self.name, self.law.name
+        name = self.name
         driven = f"const {name}_parameters *plant, double t, double h, double q[], double v[], const double u[]"
-        closed = (
-            f"const {name}_parameters *plant, const {law}_parameters *parameters, double t, double h,\n"
-            f"{' ' * len(f'int {name}_closed_step(')}double q[], double v[]"
-        )
         return f"""\
 /* {name}: see {name}.h. */
 
@@ -143,7 +140,27 @@ int {name}_closed_step(const {name}_parameters *plant, const {law}_parameters *p
 {self.driven.text}
 {self.closed.text}
 {self._step(f"{name}_step", driven, self.driven, "u")}
-{self._step(f"{name}_closed_step", closed, self.closed, "parameters->value")}"""
+{self._step(f"{name}_closed_step", self._closed_arguments, self.closed, "parameters->value")}"""
+
+    @property
+    def _closed_arguments(self) -> str:
+        """Arguments of a step of the closed loop."""
+        name, law = self.name, self.law.name
+        memory = f" {law}_memory *memory," if self.law.remembers else ""
+        return (
+            f"const {name}_parameters *plant, const {law}_parameters *parameters,{memory} double t, double h,\n"
+            f"{' ' * len(f'int {name}_closed_step(')}double q[], double v[]"
+        )
+
+    @property
+    def _closed_comment(self) -> str:
+        statuses = "Other statuses are those of a tick at the start of the step."
+        applied = ", ".join(self.law.applied[1:]) if self.law.has_status else ""
+        if applied:
+            statuses = f"With {applied} they advance as well; other statuses are those of a tick at the start."
+        limits = " The output of the law is not limited." if not self.law.has_status else ""
+        sample = "\n   The state is the sample that the law processes first." if self.law.remembers else ""
+        return f"{statuses}{limits}{sample}"
 
     def _step(self, name: str, arguments: str, kernel: CSource, last: str) -> str:
         """C code of a step.
@@ -170,13 +187,24 @@ int {name}_closed_step(const {name}_parameters *plant, const {law}_parameters *p
             for word, (count, least, status) in checks.items()
         )
         stages = "".join(self._stage(kernel.name, s) for s in range(1, 4))
+        closed, known = kernel is self.closed, f"{upper}_OK"
+        sampled = reported = ""
+        if closed and self.law.remembers:
+            sampled = (
+                f"    status = {self.law.name}_sample(parameters, t, q, v, memory);\n"
+                f"    if (status != {upper}_OK)\n        return status;\n"
+            )
+        if closed and self.law.has_status:
+            others += "    double given;\n"
+            reported, known = "    status = (int)given;\n", "status"
+        status = "    int status;\n" if sampled or reported else ""
         return f"""\
 int {name}({arguments})
 {{
     double x[{nx}], stage[{nx}], k[4][{nx}], work[{kernel.work}], time = t;
-{others}    const double *in[4];
-    double *out[3];
-    int i, finite = isfinite(t) && isfinite(h);
+{others}    const double *in[5];
+    double *out[4];
+{status}    int i, finite = isfinite(t) && isfinite(h);
     for (i = 0; i < {c.nq}; ++i)
         x[i] = stage[i] = q[i];
     for (i = 0; i < {c.nv}; ++i)
@@ -185,15 +213,17 @@ int {name}({arguments})
         finite = finite && isfinite(x[i]);
     if (!finite)
         return {upper}_NOT_FINITE_INPUT;
-    in[0] = &time;
+{sampled}    in[0] = &time;
     in[1] = stage;
     in[2] = plant->value;
     in[3] = {last};
+    in[4] = {"memory->value" if closed and self.law.remembers else "0"};
     out[0] = k[0];
     out[1] = {"pivots" if "pivots" in checks else "0"};
     out[2] = {"natural" if "natural" in checks else "0"};
+    out[3] = {"&given" if reported else "0"};
     {kernel.name}(in, out, work);
-{judged}{stages}    for (i = 0; i < {nx}; ++i)
+{judged}{reported}{stages}    for (i = 0; i < {nx}; ++i)
         x[i] += ({self._slope(CLASSICAL.b)})*h;
     for (i = 0; i < {nx}; ++i)
         if (!isfinite(x[i]))
@@ -202,7 +232,7 @@ int {name}({arguments})
         q[i] = x[i];
     for (i = 0; i < {c.nv}; ++i)
         v[i] = x[{c.nq} + i];
-    return {upper}_OK;
+    return {known};
 }}
 """
 

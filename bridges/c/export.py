@@ -15,13 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...robots.limits import DECLARE_EFFORT
 from ...robots.robot import Robot
-from ...simulation.closed_loop import SymbolicLoop, close_loop
+from ...simulation.closed_loop import SymbolicLoop, require_fit
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ...symbolic.validation import positive, vector
 from ..common.bridge import ExportRequest
@@ -49,17 +51,21 @@ def main_text(law: ControllerCode, q0: list[float], v0: list[float], *, step: fl
     if law.remembers:
         memory = f"    {name}_memory memory;\n"
         sampled = f"    {name}_memory_initial(&memory);\n    {name}_sample(&parameters, 0.0, q, v, &memory);\n"
+    stopped = " && ".join(f"status != {applied}" for applied in law.applied)
+    going = " || ".join(f"status == {applied}" for applied in law.applied)
+    going = f"({going})" if len(law.applied) > 1 else going
+    again = f"    {name}_memory_initial(&memory);\n" * law.remembers
     plant = f"""
     {name}_plant_parameters plant;
     const double h = {number(step)};
     int step;
     {name}_plant_parameters_nominal(&plant);
-    for (step = 0; step < {EXAMPLE_STEPS} && status == {upper}_OK; ++step)
-        status = {name}_plant_closed_step(&plant, &parameters, step*h, h, q, v);
+{again}    for (step = 0; step < {EXAMPLE_STEPS} && {going}; ++step)
+        status = {name}_plant_closed_step(&plant, &parameters, {"&memory, " * law.remembers}step*h, h, q, v);
     printf("after %d steps of the closed loop: %s\\n", step, {name}_status_text(status));
     for (i = 0; i < {upper}_NQ; ++i)
         printf("%s = %.17g %s\\n", {name}_coordinate_names[i], q[i], {name}_coordinate_units[i]);
-    if (status != {upper}_OK)
+    if ({stopped})
         return 1;
 """
     return f"""\
@@ -84,7 +90,7 @@ int main(void)
         return 1;
     }}
 {sampled}    status = {name}_tick(&parameters, {"&memory, " * law.remembers}0.0, q, v, u);
-    if ({" && ".join(f"status != {applied}" for applied in law.applied)}) {{
+    if ({stopped}) {{
         printf("no output at this state: %s\\n", {name}_status_text(status));
         return 1;
     }}
@@ -319,8 +325,8 @@ def export(
         The written files and the cost of a tick.
 
     Raises:
-        BridgeError: for a law without expressions or one that draws random numbers, a law with a memory without period
-            or with a plant, a plant with other coordinates or inputs, an operation that C99
+        BridgeError: for a law without expressions or one that draws random numbers, a law with a memory without
+            period, a plant with other coordinates or inputs, an operation that C99
             lacks, missing limits, or a folder that may not be replaced; nothing is written then.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError, ModelError: for a state of another shape, a step that is not greater than zero, or a plant whose
@@ -331,11 +337,6 @@ def export(
         BridgeWarning: if ``name`` is not a valid C name; it says which name is used instead.
     """
     law = require_symbolic_law(controller, "be written as C", period=period, carries_status=True)
-    if with_plant is not None and (law.z.numel() or law.status.numel()):
-        raise BridgeError(
-            f"with_plant= requires a law without memory and status, which {type(controller).__name__} is not: export "
-            "the law alone"
-        )
     c, effort = controller.robot.coordinates, controller.robot.limits.effort
     if saturate and (controller.applies_force or not np.isfinite(effort).any()):
         why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
@@ -359,7 +360,7 @@ def export(
         "README.md": readme_text(text, with_plant=with_plant is not None),
     }
     if with_plant is not None:
-        loop = _symbolic_loop(with_plant, controller)
+        loop = _symbolic_loop(with_plant, controller, law)
         plant = ClosedLoopCode(text, with_plant, loop, with_plant.parameters.values(plant_p))
         files |= {f"{word}_plant.h": plant.header, f"{word}_plant.c": plant.implementation}
     elif plant_p is not None:
@@ -397,7 +398,7 @@ def write_scenario(request: ExportRequest) -> None:
     )
 
 
-def _symbolic_loop(robot: Robot, controller: Controller) -> SymbolicLoop:
+def _symbolic_loop(robot: Robot, controller: Controller, law: Law) -> SymbolicLoop:
     if not isinstance(robot, Robot):
         raise BridgeError(f"with_plant must be a Robot, got {robot!r}")
     model, named = controller.robot, {"coordinates": (controller.robot.coordinates.names, robot.coordinates.names)}
@@ -409,10 +410,9 @@ def _symbolic_loop(robot: Robot, controller: Controller) -> SymbolicLoop:
                 f"the {what} of the plant {robot.name} must be those of the controller's robot {model.name}, in the "
                 f"same order: {_name_list(ours)}; got {_name_list(theirs)}"
             )
-    loop = close_loop(robot, controller, None).symbolic()
-    if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
-        raise BridgeError(f"the closed loop of {robot.name} and {type(controller).__name__} has no expressions")
-    return loop
+    robot.require_regular_mass_matrix()
+    require_fit(robot, controller)
+    return SymbolicLoop(robot, controller, None, metrics=ca.SX(0, 1), law=law)
 
 
 def _name_list(names: Sequence[str]) -> str:

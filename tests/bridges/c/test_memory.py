@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from erugin.bridges.c import export
 from erugin.controllers import Controller, Status
-from erugin.controllers.wrappers import Delay, Fallback, Noise, SampleAndHold, Saturation
+from erugin.controllers.wrappers import Delay, Fallback, MotorLag, Noise, SampleAndHold, Saturation
+from erugin.simulation import Simulator
 from erugin.symbolic import BridgeError, EruginError
 
 from ...support.c_folders import COMPILERS, STRICT
@@ -126,13 +127,64 @@ def test_a_law_without_wrappers_refuses_a_reading_that_fails_and_remembers_nothi
     np.testing.assert_allclose(u[known], expected[known], rtol=1e-12, atol=1e-11)
 
 
+LOOP = """
+#include "law_plant.h"
+
+int run(int steps, double h, double *q, double *v);
+
+int run(int steps, double h, double *q, double *v)
+{
+    law_parameters parameters;
+    law_plant_parameters plant;
+    law_memory memory;
+    int i, status = LAW_OK;
+    law_parameters_nominal(&parameters);
+    law_plant_parameters_nominal(&plant);
+    law_memory_initial(&memory);
+    for (i = 0; i < steps && (status == LAW_OK || status == LAW_LIMITED); ++i)
+        status = law_plant_closed_step(&plant, &parameters, &memory, i*h, h, q, v);
+    return status;
+}
+"""
+
+
+@pytest.mark.compiled
+def test_the_closed_loop_in_c_takes_the_steps_of_the_simulator(tmp_path: Path) -> None:
+    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES["integral"](), 0.004), 0.006), 0.003), 12.0)
+    folder, count = tmp_path / "law", 150
+    q, v = np.array([0.3, 0.5]), np.array([0.8, 0.1])
+    motion = Simulator(ROBOT, controller).run(q, v, count * STEP, step=STEP)
+    export(controller, folder, period=STEP, with_plant=ROBOT)
+    (folder / "driver.c").write_text(LOOP)
+    library = folder / "liblaw.so"
+    sources = ["driver.c", "law.c", "law_plant.c"]
+    flags = [*STRICT, "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run([COMPILERS[0], *flags, *sources, "-o", library, "-lm"], cwd=folder, check=True)
+    run = ctypes.CDLL(str(library)).run
+    run.argtypes = [ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p]
+    run(count, STEP, q.ctypes.data, v.ctypes.data)
+    np.testing.assert_allclose(q, motion.q[-1], rtol=1e-12)
+    np.testing.assert_allclose(v, motion.v[-1], rtol=1e-11)
+
+
+@pytest.mark.compiled
+def test_the_example_runs_under_sanitizers(tmp_path: Path) -> None:
+    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES["integral"](), 0.004), 0.006), 0.003), 12.0)
+    folder = tmp_path / "law"
+    export(controller, folder, period=STEP, with_plant=ROBOT, q0=[0.3, 0.5], v0=[0.8, 0.1], step=STEP)
+    sources, flags = ["main.c", "law.c", "law_plant.c"], [*STRICT, "-g", "-fsanitize=address,undefined"]
+    flags += ["-fno-sanitize-recover=all"]
+    subprocess.run([COMPILERS[0], *flags, *sources, "-o", "example", "-lm"], cwd=folder, check=True)
+    said = subprocess.run(["./example"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    assert "after 1000 steps of the closed loop" in said
+
+
 @pytest.mark.parametrize(
     ("build", "options", "message"),
     [
         (lambda law: Delay(law, 0.01), {}, "memory from sample to sample: export it as C with period="),
         (lambda law: Noise(law, q=1e-3), {"period": 0.01}, "draws random numbers \\(Noise\\)"),
         (lambda law: SampleAndHold(law, 0.002), {"period": 0.01}, "it ticks every 0.002 s, but the period is 0.01 s"),
-        (lambda law: Delay(law, 0.01), {"period": 0.01, "with_plant": ROBOT}, "with_plant= requires a law without"),
         (lambda law: Delay(law, 0.01), {"period": -1.0}, "period must be greater than zero"),
     ],
 )
