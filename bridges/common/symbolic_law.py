@@ -87,7 +87,7 @@ def _reason(controller: Controller, period: float | None) -> str:
 
 
 def _lost(controller: Controller) -> str:
-    """What a law would lose in an export without memory and status, and what to try."""
+    """Reason why an export without memory and status cannot contain a law, and what to try."""
     if controller.has_memory:
         return "it has a memory from sample to sample: export it as C with period=, the time between samples"
     return "its status may be LIMITED: export it as C, which carries the status"
