@@ -215,6 +215,7 @@ def test_velocities_that_are_no_rates_are_bounded_by_name() -> None:
     assert 0.98 * 1.5 <= np.linalg.norm(nose) <= 1.5 * (1.0 + 1e-9)
 
 
+@pytest.mark.foreign
 def test_without_other_limits_the_accelerations_are_what_scipy_finds() -> None:
     """With as many drives as joints the accelerations themselves are the unknowns of bounded least squares."""
     program = posture_case().program
