@@ -334,6 +334,7 @@ def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> 
         Fallback(Feedback(rail(), [[1.0, 1.0]]), **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("integrator", [None, DOP853(1e-8, 1e-9)])
 def test_an_arm_with_everything_at_once_follows_its_path(integrator: DOP853 | None) -> None:

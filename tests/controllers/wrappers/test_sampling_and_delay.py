@@ -152,6 +152,7 @@ def test_a_delayed_continuous_law_is_of_order_two_in_the_step(time: float, measu
         np.testing.assert_allclose(motion.v[:, 0], steps(motion.t, time), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [0.98, 1.02])
 def test_the_critical_delay_of_a_loop_of_first_order(side: float) -> None:
     """v̇ = −k v(t − τ) swings undamped at τ = π/(2 k), and grows as Lambert's function says beside it."""

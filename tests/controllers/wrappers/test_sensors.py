@@ -287,6 +287,7 @@ def test_velocities_that_are_no_rates_cannot_be_estimated() -> None:
     assert fukao_robot(form="reduced").coordinates.nv == 2
 
 
+@pytest.mark.slow
 def test_noise_has_the_spread_that_it_is_given() -> None:
     """Mean, deviation and no memory from sample to sample, each within five standard errors."""
     robot = rail()
