@@ -58,19 +58,20 @@ def _random_wrappers(controller: Controller) -> str:
     found: list[str] = []
     while isinstance(controller, Wrapper):
         if controller.is_random:
-            found.append(type(controller).__name__)
+            found.append(controller.__class__.__name__)
         controller = controller.inner
     return ", ".join(found)
 
 
 def _reason(controller: Controller, period: float | None) -> str:
+    lost = _lost(controller)
     if isinstance(controller, Wrapper):
         inner, inside = controller.inner, type(controller.inner).__name__
         if inner.law is None and inner.sampled_law(period or 1.0) is None:
             return f"neither can the {inside} inside it: {_reason(inner, period)}"
         if isinstance(controller, SampleAndHold) and period is not None and period > controller.period:
             return f"it ticks every {controller.period:g} s, but the period is {period:g} s: use one that divides it"
-        return f"{_lost(controller)}, or use the {inside} inside it"
+        return f"{lost}, or use the {inside} inside it"
     if isinstance(controller, ProgramController) and controller.program.is_affine:
         return (
             "its inputs come from a quadratic programme at each tick: use realization='actuated', and clip the inputs "
@@ -82,7 +83,7 @@ def _reason(controller: Controller, period: float | None) -> str:
             "write them so that they are affine in the accelerations"
         )
     if controller.sampled_law(period or 1.0) is not None:
-        return f"{_lost(controller)}, or use a controller without memory"
+        return f"{lost}, or use a controller without memory"
     return "it computes each tick in Python; use a controller given by expressions, such as a ProgramController"
 
 

@@ -50,7 +50,7 @@ void run(int rows, const double *t, const double *q, const double *v, double *u,
 
 
 def states() -> tuple[Array, Array, Array]:
-    times = np.arange(COUNT) * STEP
+    times = np.arange(COUNT, dtype=np.float64) * STEP
     q = np.column_stack([0.3 + 0.25 * np.sin(3.2 * times), 0.5 * np.cos(2.1 * times)])
     v = np.column_stack([0.8 * np.cos(3.2 * times), -1.05 * np.sin(2.1 * times)])
     return times, q, v
