@@ -201,6 +201,7 @@ SCRIPTS = {
     "bench_export_c": ("export-c",),
     "bench_four_bar": ("four-bar", "reach"),
     "bench_import": ("import", "import-parts", "reach"),
+    "bench_memory": ("memory", "reach"),
     "bench_rollout": ("rollout", "rollout-threads", "reach"),
     "bench_study": ("study", "reach"),
     "bench_tick": ("tick-chain", "tick-rows", "tick-robots", "reach"),
