@@ -25,7 +25,7 @@ from ..symbolic.errors import (
 from ..symbolic.kernel import Kernel, WorkspacePool
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
-from ..symbolic.validation import all_finite, finite_time, vector
+from ..symbolic.validation import all_finite, finite_time, positive, vector
 from .law import Law, is_regular
 from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
@@ -195,6 +195,7 @@ class Controller(Picklable, ABC):
         Args:
             period: time between samples [s]; a memory of past samples has room for as many as it needs.
         """
+        positive("period", period)
         return self.law
 
     @property
@@ -314,10 +315,10 @@ class Controller(Picklable, ABC):
         Raises:
             NotFiniteError: if it overflows.
         """
-        arguments, numbers = self.arguments(t, q, v, p), vector("a", a, self.robot.coordinates.nv)
-        return self.deviation_of(self.evaluate(*arguments, self.memory), arguments[0], numbers)
+        arguments = self.arguments(t, q, v, p)
+        return self.deviation_of(self.evaluate(*arguments, self.memory), arguments[0], a)
 
-    def deviation_of(self, tick: Tick, t: float, a: Array) -> Array:
+    def deviation_of(self, tick: Tick, t: float, a: ArrayLike) -> Array:
         """Return the deviation of the rows of a tick under the true accelerations of a plant, shape (m,).
 
         Args:
@@ -330,7 +331,8 @@ class Controller(Picklable, ABC):
         """
         if tick.error is not None and tick.deviation is NOTHING:
             raise tick.error
-        found = tick.deviation(a) if callable(tick.deviation) else tick.deviation
+        numbers = vector("a", a, self.robot.coordinates.nv)
+        found = tick.deviation(numbers) if callable(tick.deviation) else tick.deviation
         if not all_finite(found):
             raise NotFiniteError(f"at t = {t:g}: the deviation is not finite, {found.tolist()}")
         return found
@@ -392,8 +394,14 @@ class Controller(Picklable, ABC):
         """Set the memory, as after the samples of a run.
 
         Args:
-            memory: the memory.
+            memory: a memory that this law had.
+
+        Raises:
+            ModelError: for a value of another kind.
         """
+        kind = type(self.initial_memory)
+        if not isinstance(memory, kind):
+            raise ModelError(f"memory must be a memory of {type(self).__name__}, {kind.__name__}, got {memory!r}")
         self.memory = memory
 
     @classmethod

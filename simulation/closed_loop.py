@@ -452,6 +452,7 @@ def close_loop(
     *,
     monitor_rank: bool = True,
     metrics: ca.SX | None = None,
+    law: Law | None = None,
 ) -> ClosedLoop:
     """Join plant and controller, as one expression if the controller has a symbolic law.
 
@@ -461,6 +462,7 @@ def close_loop(
         stop: scalar expression that is recorded, or None.
         monitor_rank: True to record the pivots of natural rows.
         metrics: expressions that are recorded, shape (k,).
+        law: the controller's law with its memory; that of a controller without memory if not given.
 
     Raises:
         ModelError: if the controller's model has other sizes than the plant, or the plant's mass matrix is singular in
@@ -470,9 +472,9 @@ def close_loop(
     if controller is not None:
         require_fit(robot, controller)
     expressions = ca.SX(0, 1) if metrics is None else metrics
-    if controller is not None and controller.law is None:
+    if controller is not None and controller.law is None and law is None:
         return PythonLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
-    return SymbolicLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
+    return SymbolicLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions, law=law)
 
 
 def require_fit(robot: Robot, controller: Controller) -> None:

@@ -302,14 +302,12 @@ class Simulator:
             self._memory_loops[step] = None
             law = controller.sampled_law(step)
             if law is not None:
-                loop = SymbolicLoop(
-                    self.robot,
-                    controller,
-                    self._stop,
-                    monitor_rank=self._monitors_rank,
-                    metrics=self._metrics,
-                    law=law,
+                rank = self._monitors_rank
+                joined = close_loop(
+                    self.robot, controller, self._stop, monitor_rank=rank, metrics=self._metrics, law=law
                 )
+                loop = joined.symbolic()
+                assert loop is not None
                 rollout_loop = self._integrator.rollout_loop(loop)
                 if rollout_loop is not None:
                     self._memory_loops[step] = loop, rollout_loop

@@ -57,35 +57,7 @@ UNUSED = {
 }
 """Methods that may be called with NaN, and why."""
 
-PROTOCOL = frozenset(
-    [
-        "evaluate",
-        "remember",
-        "restore",
-        "deviation_of",
-        "failure",
-        "sampled_law",
-        "is_regular",
-        "at",
-        "draw",
-        "first",
-        "layout",
-        "record_sample",
-        "measured_state",
-        "record_command",
-        "applied_output",
-        "limited",
-        "limit_message",
-        "memory_layout",
-        "fields",
-        "capacity",
-        "passes_on",
-        "with_room",
-        "true_deviation",
-        "parts",
-        "after_sample",
-    ]
-)
+PROTOCOL = frozenset(["evaluate", "first", "is_regular", "restore", "true_deviation"])
 """Methods of laws that the library calls with numbers and expressions that ``control`` and its like have checked."""
 
 INNER = (Metric, Distribution, Integrator, Wrapper, QuadraticForm, LegendreTransform)

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,7 +22,7 @@ from ...controllers.controller import Controller
 from ...controllers.law import Law
 from ...robots.limits import DECLARE_EFFORT
 from ...robots.robot import Robot
-from ...simulation.closed_loop import SymbolicLoop, require_fit
+from ...simulation.closed_loop import SymbolicLoop, close_loop
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ...symbolic.validation import positive, vector
 from ..common.bridge import ExportRequest
@@ -410,9 +409,9 @@ def _symbolic_loop(robot: Robot, controller: Controller, law: Law) -> SymbolicLo
                 f"the {what} of the plant {robot.name} must be those of the controller's robot {model.name}, in the "
                 f"same order: {_name_list(ours)}; got {_name_list(theirs)}"
             )
-    robot.require_regular_mass_matrix()
-    require_fit(robot, controller)
-    return SymbolicLoop(robot, controller, None, metrics=ca.SX(0, 1), law=law)
+    loop = close_loop(robot, controller, None, law=law).symbolic()
+    assert loop is not None
+    return loop
 
 
 def _name_list(names: Sequence[str]) -> str:
