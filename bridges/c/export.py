@@ -393,6 +393,7 @@ def write_scenario(request: ExportRequest) -> None:
         plant_p=None if plant is None else setup.p,
         q0=setup.q0,
         v0=setup.v0,
+        period=setup.step,
         overwrite=request.overwrite,
     )
 

@@ -90,5 +90,7 @@ def _reason(controller: Controller, period: float | None) -> str:
 def _lost(controller: Controller) -> str:
     """Reason why an export without memory and status cannot contain a law, and what to try."""
     if controller.has_memory:
-        return "it has a memory from sample to sample: export it as C with period=, the time between samples"
-    return "its status may be LIMITED: export it as C, which carries the status"
+        return (
+            "it has a memory from sample to sample: export it as C or as an FMU with period=, the time between samples"
+        )
+    return "its status may be LIMITED: export it as C or as an FMU, which carry the status"

@@ -122,6 +122,7 @@ def export(
     plant_p: Values = None,
     separate: Iterable[str] = (),
     step: float | None = None,
+    period: float | None = None,
     name: str | None = None,
     binary: bool = True,
 ) -> Fmu:
@@ -149,6 +150,8 @@ def export(
         plant_p: parameters of ``with_plant``, likewise.
         separate: names of common parameters that can be set separately for plant and law.
         step: longest internal step of co-simulation [s]; 1e-3 if not given, for a setup its own step.
+        period: time between samples [s], which a law with a memory requires; for a setup its step. The memory is part
+            of the FMU's state, which an importer may save and restore.
         name: name of the model; the robot's if not given.
         binary: True to include compiled machine code.
 
@@ -156,8 +159,8 @@ def export(
         The written FMU.
 
     Raises:
-        BridgeError: for a law without expressions or with memory, an operation that C99 lacks, or a missing compiler;
-            nothing is written then.
+        BridgeError: for a law without expressions, one with a memory without period, one that draws random numbers, an
+            operation that C99 lacks, or a missing compiler; nothing is written then.
         ModelError: for a plant that does not fit the law.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError: for a start of another shape.
@@ -177,6 +180,7 @@ def export(
         q0, v0, plant_p = what.q0, what.v0, what.p
         p = what.p if parts.kind == "plant" else what.controller_p
         step = what.step if step is None else step
+        period = what.step if period is None else period
     elif plant_p is not None and parts.kind != "loop":
         raise BridgeError(
             f"plant_p= are parameters of the plant of a closed loop (with_plant=); for a {parts.kind} use p="
@@ -184,7 +188,8 @@ def export(
     interval = positive("step", 1e-3 if step is None else step)
     word = c_identifier(parts.default_name if name is None else name)
     stop = what.stop if isinstance(what, Setup) else None
-    block = parts.build_model(word, q0, v0, p, plant_p, separate, interval, stop)
+    between = None if period is None else positive("period", period)
+    block = parts.build_model(word, q0, v0, p, plant_p, separate, interval, stop, between)
     if isinstance(what, Setup):
         block = replace(block, duration=what.duration)
         if parts.kind != "law" and not isinstance(what.integrator, RK4 | None):
@@ -263,12 +268,13 @@ class _Parts:
         separate: Iterable[str],
         step: float,
         stop: ca.SX | None,
+        period: float | None,
     ) -> FmuModel:
         if self.controller is None or self.kind == "plant":
             assert self.robot is not None
             return plant_model(self.robot, name, q0=q0, v0=v0, p=p, step=step)
         if self.robot is None or self.kind == "law":
-            return controller_model(self.controller, name, q0=q0, v0=v0, p=p, step=step)
+            return controller_model(self.controller, name, q0=q0, v0=v0, p=p, step=step, period=period)
         return closed_loop_model(
             *(self.robot, self.controller, name),
             q0=q0,
@@ -278,6 +284,7 @@ class _Parts:
             separate=separate,
             step=step,
             stop=stop,
+            period=period,
         )
 
 

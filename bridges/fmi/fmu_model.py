@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
@@ -38,7 +38,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FmuModel:
-    """ẋ = f(t, i, p, x), y = g(t, i, p, x): inputs i, parameters p, states x, outputs y.
+    """ẋ = f(t, i, p, x, z), y = g(t, i, p, x, z): inputs i, parameters p, states x, memory z, outputs y.
 
     Attributes:
         name: C identifier of the model.
@@ -61,6 +61,10 @@ class FmuModel:
         step: longest internal step of co-simulation [s].
         exchange: True if the FMU supports model exchange too.
         duration: duration of a usual run [s], or None.
+        z: symbols of the memory of a law, shape (nz,).
+        updated: z⁺ = h(t, i, p, x, z) at each sample, shape (nz,).
+        initial: z before the first sample, nz of them.
+        period: time between samples [s]; zero without a memory.
     """
 
     name: str
@@ -83,6 +87,10 @@ class FmuModel:
     step: float
     exchange: bool
     duration: float | None = None
+    z: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    updated: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    initial: tuple[float, ...] = ()
+    period: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that names and expressions have equal numbers."""
@@ -93,6 +101,8 @@ class FmuModel:
                 (self.rows, self.pivots),
                 (self.tolerances, self.pivots),
                 (self.natural, self.pivots),
+                (self.initial, self.z),
+                (self.initial, self.updated),
             ),
         )
         if any(len(names) != expression.numel() for names, expression in pairs):
@@ -132,13 +142,15 @@ class FmuModel:
     @functools.cached_property
     def dependencies(self) -> Mapping[int, tuple[int, ...]]:
         """Value reference of each derivative and output → those of the variables on which it depends."""
-        knowns = ca.vertcat(self.t, self.i, self.p, self.x)
-        function = ca.Function("f", [knowns], [ca.densify(ca.vertcat(self.rate, self.y))])
-        first = self.first_state + len(self.states)
-        found: dict[int, list[int]] = {first + k: [] for k in range(function.numel_out(0))}
+        knowns, values = ca.vertcat(self.t, self.i, self.p, self.x), ca.vertcat(self.rate, self.y)
+        # At a sample they depend on what the memory after it depends on.
+        sampled = ca.substitute(values, self.z, self.updated)
+        function = ca.Function("f", [knowns, self.z], [ca.densify(ca.vertcat(values, sampled))])
+        first, count = self.first_state + len(self.states), values.numel()
+        found: dict[int, set[int]] = {first + k: set() for k in range(count)}
         for row, column in zip(*function.jac_sparsity(0, 0).get_triplet(), strict=True):
             # The knowns are in the order of their value references.
-            found[first + row].append(column)
+            found[first + row % count].add(column)
         return {reference: tuple(sorted(on)) for reference, on in found.items()}
 
     @property

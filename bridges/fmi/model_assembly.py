@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
+from ...controllers.law import Law
+from ...controllers.status import Status
 from ...robots.robot import Robot
-from ...simulation.closed_loop import close_loop
+from ...simulation.closed_loop import SymbolicLoop, require_fit
 from ...simulation.labels import Labels
 from ...simulation.natural_rank import natural_pivots
-from ...symbolic.errors import BridgeError, ParameterError, unknown_name
+from ...symbolic.errors import ParameterError, unknown_name
 from ...symbolic.linear_algebra import PIVOT_TOLERANCE
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import vector
@@ -180,6 +182,8 @@ def build_model(
     watched: bool = True,
     natural: int = 0,
     robot: Robot,
+    law: Law | None = None,
+    period: float | None = None,
 ) -> FmuModel:
     """Build a model with distinct names, and with units of parameters as far as the equations determine them.
 
@@ -204,6 +208,8 @@ def build_model(
         watched: True if a run ends when a pivot is about to vanish within a step.
         natural: number of natural rows, which are the last of the rows.
         robot: the robot of the expressions; its energy and points help to find units of parameters.
+        law: law whose memory the model has, in its symbols; None without a memory.
+        period: time between its samples [s].
     """
     groups = [list(inputs), list(parameters), list(states), list(outputs)]
     names = iter(unique_names(["time", *(each.name for group in groups for each in group)])[1:])
@@ -229,6 +235,9 @@ def build_model(
         step=step,
         exchange=exchange,
     )
+    if law is not None and period is not None and law.z.numel():
+        initial = tuple(law.initial.tolist())
+        block = replace(block, z=law.z, updated=ca.densify(law.updated), initial=initial, period=period)
     labels, (points, positions) = Labels.of(robot), point_variables(robot)
     anchors = ca.vertcat(robot.kinetic_energy, robot.potential_energy, positions)
     found = parameter_units(block, anchors, [labels.energy_unit] * 2 + [point.unit for point in points])
@@ -241,7 +250,14 @@ EXPORT_PHRASE = "become an FMU"
 
 
 def controller_model(
-    controller: Controller, name: str, *, q0: ArrayLike | None, v0: ArrayLike | None, p: Values, step: float
+    controller: Controller,
+    name: str,
+    *,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    p: Values,
+    step: float,
+    period: float | None = None,
 ) -> FmuModel:
     """Build the model of a control law: (t, q, v) in, u or R out.
 
@@ -252,8 +268,10 @@ def controller_model(
         v0: start values of the velocities, shape (nv,); zero if not given.
         p: the controller's parameters: nominal, overridden by name, or the whole vector.
         step: proposed communication step [s].
+        period: time between samples of a law with a memory [s].
     """
-    law, robot = require_symbolic_law(controller, EXPORT_PHRASE), controller.robot
+    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period, carries_status=True)
+    robot = controller.robot
     c, labels = robot.coordinates, Labels.of(robot, controller)
     # Accelerations are known in the plant only.
     known = [i for i in range(law.deviation.numel()) if not ca.depends_on(law.deviation[i], c.a)]
@@ -268,8 +286,10 @@ def controller_model(
         i=ca.vertcat(c.q, c.v),
         parameters=[*parameter_variables(controller.parameters, controller.parameters.values(p))],
         p=controller.parameters.symbols,
-        outputs=[*output_variables(controller, labels), *starmap(computed_variable, deviations)],
-        y=ca.vertcat(law.output, deviation),
+        outputs=[*output_variables(controller, labels), *starmap(computed_variable, deviations), *_status(law)],
+        y=ca.vertcat(law.output, deviation, law.status),
+        law=law,
+        period=period,
         rows=law.rows,
         pivots=law.relative_pivots,
         tolerances=(law.tolerance,) * len(law.rows),
@@ -335,6 +355,7 @@ def closed_loop_model(
     separate: Iterable[str],
     step: float,
     stop: ca.SX | None = None,
+    period: float | None = None,
 ) -> FmuModel:
     """Build the model of a closed loop: motion, inputs, deviations, energy and points out.
 
@@ -352,11 +373,14 @@ def closed_loop_model(
         separate: names of common parameters that can be set separately for plant and law.
         step: longest internal step [s].
         stop: scalar expression of a further output, positive at the end of the motion; none if not given.
+        period: time between samples of a law with a memory [s].
     """
-    require_symbolic_law(controller, EXPORT_PHRASE)
-    loop = close_loop(robot, controller, stop, monitor_rank=requires_independent_rows(robot)).symbolic()
-    if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
-        raise BridgeError(f"the closed loop of {robot.name} and {type(controller).__name__} has no expressions")
+    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period, carries_status=True)
+    robot.require_regular_mass_matrix()
+    require_fit(robot, controller)
+    independent = requires_independent_rows(robot)
+    loop = SymbolicLoop(robot, controller, stop, monitor_rank=independent, metrics=NO_STATE, law=law)
+    assert loop.law is not None
     points, positions = point_variables(robot)
     labels, own = Labels.of(robot, controller), controller.parameters
     numbers = np.concatenate([robot.parameters.values(p), own.values(controller_p)])
@@ -380,6 +404,7 @@ def closed_loop_model(
     rows = (*controller.rows, *(robot.natural_rows if natural.numel() else ()))
     pivots = ca.vertcat(recorded["relative_pivots"], natural)
     y = ca.vertcat(recorded["output"], recorded["deviation"], recorded["energy"], positions, recorded["stop"])
+    y = ca.vertcat(y, recorded["status"])
     rate, y, pivots = (ca.substitute(e, *twin) for e in (loop.rate, y, pivots))
     return build_model(
         robot=robot,
@@ -393,8 +418,13 @@ def closed_loop_model(
         states=[*state_variables(robot, labels, *start_values(robot, q0, v0))],
         x=s.x,
         rate=rate,
-        outputs=[*output_variables(controller, labels), *deviations, energy_variable(labels), *points, *ends],
+        outputs=[
+            *(*output_variables(controller, labels), *deviations, energy_variable(labels), *points, *ends),
+            *_status(law),
+        ],
         y=y,
+        law=loop.law.at(*twin),
+        period=period,
         rows=rows,
         pivots=pivots,
         tolerances=(*(controller.tolerance,) * len(controller.rows), *(PIVOT_TOLERANCE,) * natural.numel()),
@@ -403,3 +433,9 @@ def closed_loop_model(
         watched=not controller.switches,
         step=step,
     )
+
+
+def _status(law: Law) -> list[Variable]:
+    """The variable of the status of a law that has one."""
+    meaning = ", ".join(f"{int(status)} {status.name}" for status in (Status.OK, Status.LIMITED, Status.HELD))
+    return [computed_variable("status", "", f"status of the law: {meaning}")] if law.status.numel() else []

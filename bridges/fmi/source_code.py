@@ -127,7 +127,8 @@ def source_files(block: FmuModel, version: str, token: str, *, contradictory: bo
 
 def _header(block: FmuModel, token: str, contradictory: bool) -> str:
     states, pivots = len(block.states), len(block.rows)
-    rate, outputs = _functions(block)
+    rate, outputs, update = _functions(block)
+    memory = len(block.initial)
     numbers = {
         "EXCHANGE": int(block.exchange),
         "INPUTS": len(block.inputs),
@@ -141,7 +142,10 @@ def _header(block: FmuModel, token: str, contradictory: bool) -> str:
         # C has no arrays of length zero.
         "STATES_ROOM": max(states, 1),
         "PIVOTS_ROOM": max(pivots, 1),
-        "WORK": max(rate.work, outputs.work),
+        "MEMORY": memory,
+        "MEMORY_ROOM": max(memory, 1),
+        "PERIOD": block.period.hex(),
+        "WORK": max(rate.work, outputs.work, update.work),
         "STEP": block.step.hex(),
         "PREFIX": f"{block.name}_",
     }
@@ -166,7 +170,7 @@ def _implementation(block: FmuModel) -> str:
     starts = [0.0 if each.start is None else each.start for each in variables]
     letters = "".join(RANGE_LETTERS[each.allowed] for each in variables)
     kinds = "".join("n" if natural else "l" for natural in block.natural)
-    rate, outputs = _functions(block)
+    rate, outputs, update = _functions(block)
     return "\n".join(
         [
             f"/* Equations of {block.name}: {rate.operations} operations for the rate of its states, "
@@ -178,21 +182,25 @@ def _implementation(block: FmuModel) -> str:
             f"static const char model_limit[] = {string(letters)};",
             f"static const char model_kind[] = {string(kinds)};",
             f"static const char *const model_row[] = {{{_list(map(string, block.rows or ('',)))}}};",
-            f"static const double model_tolerance[] = {{{_list(map(float.hex, block.tolerances or (0.0,)))}}};\n",
-            "/* in: time, inputs, parameters, states; out: rates of the states, pivots of the rows */",
+            f"static const double model_tolerance[] = {{{_list(map(float.hex, block.tolerances or (0.0,)))}}};",
+            f"static const double model_memory[] = {{{_list(map(float.hex, block.initial or (0.0,)))}}};\n",
+            "/* in: time, inputs, parameters, states, memory; out: rates of the states, pivots of the rows */",
             rate.text,
-            "/* in: time, inputs, parameters, states; out: outputs, pivots of the rows */",
+            "/* in: time, inputs, parameters, states, memory; out: outputs, pivots of the rows */",
             outputs.text,
+            "/* in: time, inputs, parameters, states, memory; out: memory after a sample */",
+            update.text,
         ]
     )
 
 
 @functools.lru_cache(maxsize=8)
-def _functions(block: FmuModel) -> tuple[CSource, CSource]:
-    inputs = {"t": block.t, "i": block.i, "p": block.p, "x": block.x}
+def _functions(block: FmuModel) -> tuple[CSource, CSource, CSource]:
+    inputs = {"t": block.t, "i": block.i, "p": block.p, "x": block.x, "z": block.z}
     return (
         c_source("model_rate", inputs, {"rate": block.rate, "pivots": block.pivots}),
         c_source("model_outputs", inputs, {"outputs": block.y, "pivots": block.pivots}),
+        c_source("model_update", inputs, {"memory": block.updated}),
     )
 
 

@@ -47,7 +47,8 @@ def parameter_units(block: FmuModel, anchors: ca.SX, units: Sequence[str]) -> tu
         anchors: further expressions in the model's symbols, such as an energy, shape (k,).
         units: units of the anchors, k of them.
     """
-    inputs = [block.t, block.i, block.x, block.p]
+    # Nothing is known of the memory.
+    inputs = [block.t, block.i, block.x, block.p, block.z]
     named = ((Variable("time", "s"),), block.inputs, block.states)
     known = tuple(Variable("", unit) for unit in units)
     outputs = ((known, anchors), (block.derivatives, block.rate), (block.outputs, block.y))

@@ -23,6 +23,7 @@ static void core_reset(core *c)
 {
     memset(&c->data, 0, sizeof c->data);
     memcpy(c->data.value, model_start, sizeof c->data.value);
+    memcpy(c->data.memory, model_memory, sizeof c->data.memory);
     c->data.mode = CORE_INSTANTIATED;
     c->text[0] = '\0';
 }
@@ -118,10 +119,45 @@ static core_outcome core_set(core *c, uint32_t reference, double number)
     return CORE_OK;
 }
 
-static core_outcome rate(core *c, double time, const double *states, double *derivatives)
+/* True if a law with a memory has a sample to process. */
+static int is_due(const core *c, double time)
+{
+    return MODEL_MEMORY > 0 &&
+           (c->data.samples < 1.0 || time >= c->data.origin + (c->data.samples - 1e-9) * MODEL_PERIOD);
+}
+
+/* The memory at a time: after the sample, if one is due. */
+static const double *memory_at(core *c, double time)
 {
     double *const value = c->data.value;
-    const double *const in[] = {&time, value + FIRST_INPUT, value + FIRST_PARAMETER, states};
+    if (!is_due(c, time)) {
+        return c->data.memory;
+    }
+    {
+        const double *const in[] = {&time, value + FIRST_INPUT, value + FIRST_PARAMETER, value + FIRST_STATE,
+                                    c->data.memory};
+        double *const out[] = {c->sampled};
+        model_update(in, out, c->work);
+    }
+    return c->sampled;
+}
+
+/* Processes the sample that is due, if there is one. */
+static void process_sample(core *c, double time)
+{
+    if (is_due(c, time)) {
+        memcpy(c->data.memory, memory_at(c, time), sizeof c->data.memory);
+        if (c->data.samples < 1.0) {
+            c->data.origin = time;
+        }
+        c->data.samples += 1.0;
+    }
+}
+
+static core_outcome rate(core *c, double time, const double *states, const double *memory, double *derivatives)
+{
+    double *const value = c->data.value;
+    const double *const in[] = {&time, value + FIRST_INPUT, value + FIRST_PARAMETER, states, memory};
     double *const out[] = {derivatives, c->pivot};
     model_rate(in, out, c->work);
     if (judge_pivots(c, time) != CORE_OK) {
@@ -137,11 +173,12 @@ static core_outcome refresh(core *c, int what)
         return CORE_OK;
     }
     if (what == FRESH_DERIVATIVES) {
-        if (rate(c, value[0], value + FIRST_STATE, value + FIRST_DERIVATIVE) != CORE_OK) {
+        if (rate(c, value[0], value + FIRST_STATE, memory_at(c, value[0]), value + FIRST_DERIVATIVE) != CORE_OK) {
             return CORE_UNDEFINED;
         }
     } else {
-        const double *const in[] = {value, value + FIRST_INPUT, value + FIRST_PARAMETER, value + FIRST_STATE};
+        const double *const in[] = {value, value + FIRST_INPUT, value + FIRST_PARAMETER, value + FIRST_STATE,
+                                    memory_at(c, value[0])};
         double *const out[] = {value + FIRST_OUTPUT, c->pivot};
         model_outputs(in, out, c->work);
         if (judge_pivots(c, value[0]) != CORE_OK ||
@@ -230,7 +267,7 @@ static core_outcome step(core *c, double time, double h)
         for (int i = 0; i < MODEL_STATES; ++i) {
             c->stage[i] = k ? x[i] + c->slope[k - 1][i] * times[k] * h : x[i];
         }
-        if (rate(c, time + times[k] * h, c->stage, c->slope[k]) != CORE_OK) {
+        if (rate(c, time + times[k] * h, c->stage, c->data.memory, c->slope[k]) != CORE_OK) {
             return CORE_UNDEFINED;
         }
         if (k == 0 && watch_pivots(c, time) != CORE_OK) {
@@ -248,20 +285,9 @@ static core_outcome step(core *c, double time, double h)
     return CORE_OK;
 }
 
-static core_outcome core_advance(core *c, double time, double span)
+/* Advances the states in equal steps; the time only if a step fails. */
+static core_outcome integrate(core *c, double time, double span)
 {
-    const double now = c->data.value[0];
-    if (!isfinite(time) || !isfinite(span) || span < 0.0) {
-        snprintf(c->text, sizeof c->text, "a step must start at a finite time and not be negative, got %g s and %g s", time,
-                 span);
-        return CORE_REFUSED;
-    }
-    if (fabs(time - now) > 1e-9 * (span + fabs(now))) {
-        snprintf(c->text, sizeof c->text, "a step must start where the last one ended, at t = %.17g s, got %.17g s", now,
-                 time);
-        return CORE_REFUSED;
-    }
-    c->data.fresh = 0;
     if (MODEL_STATES > 0 && span > 0.0) {
         const double count = fmax(1.0, ceil(span / MODEL_STEP - 1e-9));
         const double h = span / count;
@@ -276,6 +302,43 @@ static core_outcome core_advance(core *c, double time, double span)
                 return CORE_UNDEFINED;
             }
         }
+    }
+    return CORE_OK;
+}
+
+static core_outcome core_advance(core *c, double time, double span)
+{
+    const double now = c->data.value[0];
+    if (!isfinite(time) || !isfinite(span) || span < 0.0) {
+        snprintf(c->text, sizeof c->text, "a step must start at a finite time and not be negative, got %g s and %g s", time,
+                 span);
+        return CORE_REFUSED;
+    }
+    if (fabs(time - now) > 1e-9 * (span + fabs(now))) {
+        snprintf(c->text, sizeof c->text, "a step must start where the last one ended, at t = %.17g s, got %.17g s", now,
+                 time);
+        return CORE_REFUSED;
+    }
+    c->data.fresh = 0;
+    if (MODEL_MEMORY > 0 && span / MODEL_PERIOD > 1e9) {
+        snprintf(c->text, sizeof c->text, "a step of %g s requires %g samples, but at most 1e9 are allowed", span,
+                 span / MODEL_PERIOD);
+        return CORE_REFUSED;
+    }
+    for (double at = time, end = time + span; at < end;) {
+        double next = end;
+        core_outcome outcome;
+        process_sample(c, at);
+        if (MODEL_MEMORY > 0) {
+            next = c->data.origin + c->data.samples * MODEL_PERIOD;
+            /* A sample at the end of the step waits for the inputs there. */
+            next = next < end - 1e-9 * MODEL_PERIOD ? next : end;
+        }
+        outcome = integrate(c, at, next - at);
+        if (outcome != CORE_OK) {
+            return outcome;
+        }
+        at = next;
     }
     c->data.value[0] = time + span;
     return CORE_OK;

@@ -32,6 +32,10 @@ typedef struct {
     /* pivots at the start of the last step, and their largest values so far */
     double before[MODEL_PIVOTS_ROOM];
     double largest[MODEL_PIVOTS_ROOM];
+    /* memory of a law after its last sample, number of samples, and time of the first */
+    double memory[MODEL_MEMORY_ROOM];
+    double samples;
+    double origin;
     int32_t mode;
     int32_t fresh;
 } core_data;
@@ -42,6 +46,7 @@ typedef struct {
     double work[MODEL_WORK];
     double slope[4][MODEL_STATES_ROOM];
     double stage[MODEL_STATES_ROOM];
+    double sampled[MODEL_MEMORY_ROOM]; /* memory as it will be after a sample that is due */
     char text[CORE_TEXT]; /* reason why the last call failed */
     int logged;           /* categories of messages that are turned on */
 } core;
@@ -68,7 +73,8 @@ static core_outcome core_set_states(core *c, const double *states, size_t count)
 static core_outcome core_get_states(core *c, double *states, size_t count);
 static core_outcome core_get_derivatives(core *c, double *derivatives, size_t count);
 
-/* Advances from `time` by `span` in equal steps of the classical Runge-Kutta method, none longer than MODEL_STEP.
+/* Advances from `time` by `span` in equal steps of the classical Runge-Kutta method, none longer than MODEL_STEP; a law
+   with a memory processes a sample every MODEL_PERIOD, between steps, with the inputs of the start.
    If a step fails, time and state stay at its start. */
 static core_outcome core_advance(core *c, double time, double span);
 
