@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.codegen.lexicographic import LexicographicSizes, lexicographic_block
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.sampling import sample_values
@@ -314,6 +315,17 @@ class BoundedProblem:
         """
         found = self._whole(t, q, v, p, low, high)
         return BoundedProblemData(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
+
+    def decision(self, groups: Sequence[Sequence[int]]) -> Kernel:
+        """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
+
+        Args:
+            groups: indices of the program's rows, the group of highest priority first.
+        """
+        nu = self._program.robot.u.numel()
+        block = lexicographic_block(LexicographicSizes(nu, len(self.rows), self.hard, groups))
+        hold = ca.SX.sym("hold", nu)
+        return Kernel("bounded_decision", {**self._symbols, "hold": hold}, {**self._outputs, "hold": hold}, block=block)
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
         try:
