@@ -325,21 +325,20 @@ class BoundedInputs:
 
     def _outcome(self, t: float, found: Decision) -> BoundedOutcome:
         """Return the outcome of a compiled decision, with words for what went wrong."""
-        info, u, short = found.info, read_only_copy(found.u), read_only_copy(found.short)
+        info = found.info
         if not info.used:
-            return BoundedOutcome(u, Status.OK, self._none_missed, self._none_beyond, self._none_short)
+            return BoundedOutcome(found.u, Status.OK, self._none_missed, self._none_beyond, self._none_short)
         status = Status(int(info.status))
         if status is Status.NOT_FINITE:
             raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
         failed = ""
         if info.failed >= 0:
-            sizes = LexicographicSizes(u.size, found.beyond.size, self._problem.hard, self._groups)
+            sizes = LexicographicSizes(found.u.size, found.beyond.size, self._problem.hard, self._groups)
             failed = f"{sizes.level(int(info.failed))} ({info.reason})"
         if status is Status.NOT_CONVERGED:
             raise NotConvergedError(_nothing_to_hold(t, failed))
         pressing = None if status is Status.HELD else found.pressing != 0.0
-        missed, beyond = read_only_copy(found.missed), read_only_copy(found.beyond)
-        return BoundedOutcome(u, status, missed, beyond, short, failed, pressing)
+        return BoundedOutcome(found.u, status, found.missed, found.beyond, found.short, failed, pressing)
 
     def _held(self, t: float, tick: BoundedProblemData, before: BoundedSample | None, failed: str) -> BoundedOutcome:
         what = f"{failed} ({self._word})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,32 +16,33 @@ Array = NDArray[np.float64]
 
 
 class Decision(NamedTuple):
-    """Result of :class:`CompiledDecision`.
+    """Result of :class:`CompiledDecision`; the arrays are read-only.
 
     Attributes:
         info: status, steps, residual of the conditions of optimality, failed level, and whether the programme was used.
+        short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         u: inputs, shape (nu,).
         missed: residual of the program, in the unit of each row, 0 for rounding, shape (m,).
         beyond: excess of each limit row, in its unit, shape (l,).
-        short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         relaxed: 1 for a limit row that had to be exceeded above, −1 for one below, shape (l,).
         pressing: 1 for each limit row that prevents a better solution of the program, shape (l,).
     """
 
     info: LexicographicInfo
+    short: Array
     u: Array
     missed: Array
     beyond: Array
-    short: Array
     relaxed: Array
     pressing: Array
 
 
 class _Area(NamedTuple):
-    """Arrays of one call in progress."""
+    """Arrays of one call in progress: the results that are read are slices of one."""
 
     arguments: tuple[Array, ...]
-    results: dict[str, Array]
+    results: Array
+    slices: tuple[slice, ...]
     evaluate: Callable[[], None]
 
 
@@ -85,17 +87,19 @@ class CompiledDecision:
         for target, value in zip(area.arguments, (t, q, v, p, low, high, hold), strict=True):
             target[...] = value
         area.evaluate()
-        found = area.results
-        decision = Decision(
-            LexicographicInfo(*found["info"].tolist()),
-            *(found[key].copy() for key in ("u", "missed", "beyond", "short", "relaxed", "pressing")),
-        )
+        results = area.results.copy()
         self._areas.release(area)
-        return decision
+        results.flags.writeable = False
+        info, *columns = [results[part] for part in area.slices]
+        return Decision(LexicographicInfo(*info.tolist()), *columns)
 
     def _area(self) -> _Area:
-        arguments = tuple(np.zeros(shape, order="F").reshape(-1, order="F") for shape in self._kernel.inputs.values())
-        results = {
-            key: np.zeros(shape, order="F").reshape(-1, order="F") for key, shape in self._kernel.outputs.items()
-        }
-        return _Area(arguments, results, self._kernel.bind(list(arguments), list(results.values())))
+        inputs, outputs = self._kernel.inputs, self._kernel.outputs
+        arguments = tuple(np.zeros(rows * columns) for rows, columns in inputs.values())
+        kept = ("info", *Decision._fields[1:])
+        ends = np.cumsum([0, *(outputs[key][0] for key in kept)]).tolist()
+        slices = tuple(slice(first, end) for first, end in itertools.pairwise(ends))
+        results = np.zeros(ends[-1])
+        arrays = {key: np.zeros(rows * columns) for key, (rows, columns) in outputs.items()}
+        arrays |= {key: results[part] for key, part in zip(kept, slices, strict=True)}
+        return _Area(arguments, results, slices, self._kernel.bind(list(arguments), list(arrays.values())))

@@ -67,6 +67,10 @@ typedef struct {
   double t[LEX_A][LEX_N], v[LEX_N][LEX_N], scale[LEX_N];
 } LexTriangle;
 
+/* fmin and fmax are calls, for the sake of NaN. */
+static double lex_min(double a, double b) { return a < b ? a : b; }
+static double lex_max(double a, double b) { return a > b ? a : b; }
+
 static double lex_dot(const double *a, const double *b, int n) {
   double sum = 0.;
   for (int i = 0; i < n; ++i) sum += a[i] * b[i];
@@ -99,7 +103,7 @@ static double lex_householder(double *v, double norm, double *scale) {
 }
 
 static int lex_add(LexFace *f, int i, int side) {
-  double w[LEX_N] = {0.};
+  double w[LEX_N + 1] = {0.};
   if (f->k == f->d) return 0;
   for (int j = 0; j < f->d; ++j) w[j] = lex_along(f, i, f->z[j]);
   const double norm = sqrt(lex_dot(w + f->k, w + f->k, f->d - f->k));
@@ -139,7 +143,6 @@ static void lex_remove(LexFace *f, int at) {
 /* Decompose m rows, as they act in the free directions. */
 static void lex_decompose(LexTriangle *q, const LexFace *f, const double *const *a, int m, double least) {
   const int e = f->d - f->k;
-  double square[LEX_A];
   for (int s = 0; s < m; ++s) {
     q->order[s] = s;
     for (int j = 0; j < e; ++j) q->t[s][j] = lex_dot(a[s], f->z[f->k + j], LEX_N);
@@ -147,11 +150,15 @@ static void lex_decompose(LexTriangle *q, const LexFace *f, const double *const 
   for (q->rank = 0; q->rank < m && q->rank < e; ++q->rank) {
     const int at = q->rank;
     int best = at;
+    double largest = 0.;
     for (int s = at; s < m; ++s) {
-      square[s] = lex_dot(q->t[s] + at, q->t[s] + at, e - at);
-      if (square[s] > square[best]) best = s;
+      const double square = lex_dot(q->t[s] + at, q->t[s] + at, e - at);
+      if (square > largest) {
+        largest = square;
+        best = s;
+      }
     }
-    const double norm = sqrt(square[best]);
+    const double norm = sqrt(largest);
     if (!(norm > least)) break;
     const int order = q->order[best];
     q->order[best] = q->order[at];
@@ -232,9 +239,9 @@ static double lex_ratio(const LexFace *f, int count, const double *p, const doub
     for (int i = 0; i < count; ++i) {
       const double slope = fabs(rate[i]), bound = rate[i] > 0. ? f->high[i] : f->low[i];
       if (f->side[i] || !(slope > LEX_PARALLEL * f->norm[i] * length) || !(fabs(bound) < INFINITY)) continue;
-      const double slack = fmax(rate[i] > 0. ? bound - f->value[i] : f->value[i] - bound, 0.);
+      const double slack = lex_max(rate[i] > 0. ? bound - f->value[i] : f->value[i] - bound, 0.);
       if (pass == 0) {
-        least = fmin(least, (slack + room) / slope);
+        least = lex_min(least, (slack + room) / slope);
       } else if (slack / slope <= least && slack / slope < longest && slope / f->norm[i] > best) {
         if (first && *at >= 0) continue;
         best = slope / f->norm[i];
@@ -358,7 +365,7 @@ static double lex_search(const LexFace *f, int from, int to, const double *rate)
     for (int i = from; i < to; ++i)
       for (int upper = 0; upper < 2; ++upper) {
         const double where = rate[i] != 0. ? ((upper ? f->high[i] : f->low[i]) - f->value[i]) / rate[i] : INFINITY;
-        if (where > here) next = fmin(next, where);
+        if (where > here) next = lex_min(next, where);
       }
     const double inside = next < INFINITY ? 0.5 * (here + next) : here + 1.;
     for (int i = from; i < to; ++i) {
@@ -369,7 +376,7 @@ static double lex_search(const LexFace *f, int from, int to, const double *rate)
       }
     }
     const double root = bend > 0. ? here - slope / bend : slope < 0. ? INFINITY : here;
-    if (root <= next) return fmax(root, here);
+    if (root <= next) return lex_max(root, here);
     here = next;
   }
   return here;
@@ -469,13 +476,13 @@ static double lex_residual(const LexFace *f, const LexLevel *levels, int at, con
   const double room = 1. + sqrt(lex_dot(f->x, f->x, LEX_N));
   double left = 0., broken = 0.;
   for (int s = level->first; s < level->first + level->count; ++s)
-    broken = fmax(broken, rows->side[s] * (rows->target[s] - lex_dot(rows->a[s], f->x, LEX_N)) / room);
+    broken = lex_max(broken, rows->side[s] * (rows->target[s] - lex_dot(rows->a[s], f->x, LEX_N)) / room);
   for (int i = 0; i < LEX_C; ++i) {
     const double push = level->multiplier[i];
     if (push == 0.) continue;
     for (int j = 0; j < LEX_N; ++j) slope[j] += push * (i < LEX_N ? (double)(i == j) : f->rows[i - LEX_N][j]);
     size += push * push;
-    broken = fmax(broken, fabs(f->value[i] - (push > 0. ? high[i] : low[i])) / (room * fmax(f->norm[i], 1.)));
+    broken = lex_max(broken, fabs(f->value[i] - (push > 0. ? high[i] : low[i])) / (room * lex_max(f->norm[i], 1.)));
   }
   for (int j = 0; j < level->d; ++j) {
     const double *const z = level->z[j], part = lex_dot(z, slope, LEX_N);
@@ -489,9 +496,9 @@ static double lex_residual(const LexFace *f, const LexLevel *levels, int at, con
         square += lex_dot(rows->a[s], rows->a[s], LEX_N);
         change += rate * rate;
       }
-      if (square > 0.) broken = fmax(broken, sqrt(change / square));
+      if (square > 0.) broken = lex_max(broken, sqrt(change / square));
       for (int i = 0; i < LEX_C; ++i)
-        if (fixed->multiplier[i] != 0.) broken = fmax(broken, fabs(lex_along(f, i, z)) / f->norm[i]);
+        if (fixed->multiplier[i] != 0.) broken = lex_max(broken, fabs(lex_along(f, i, z)) / f->norm[i]);
     }
   }
   left = sqrt(left / (1. + size));
@@ -519,8 +526,8 @@ static int lex_check(const LexFace *f, const LexLevel *levels, int done, const L
     }
     for (int i = 0; i < LEX_C && level == 0; ++i) {
       const int up = i < LEX_N ? 0 : given_up[i - LEX_N];
-      const double excess = fmax(f->value[i] - high[i], low[i] - f->value[i]);
-      if (!up) broken = fmax(broken, excess / (room * fmax(f->norm[i], 1.)));
+      const double excess = lex_max(f->value[i] - high[i], low[i] - f->value[i]);
+      if (!up) broken = lex_max(broken, excess / (room * lex_max(f->norm[i], 1.)));
     }
     const double left = lex_residual(f, levels, level, rows, low, high, slope, size);
     const double residual = left <= broken ? broken : left;
@@ -573,7 +580,7 @@ static void lex_beyond(const double *const *in, const double *x, double *beyond)
       size += fabs(number) * fabs(x[i]);
     }
     const double unit = in[LEX_ROW_SCALE][r];
-    const double over = fmax(fmax(in[LEX_LEAST][r] - value, value - in[LEX_MOST][r]), 0.) / unit;
+    const double over = lex_max(lex_max(in[LEX_LEAST][r] - value, value - in[LEX_MOST][r]), 0.) / unit;
     beyond[r] = over > LEX_MISSED * (size / unit) + LEX_FLOOR ? over : 0.;
   }
 }
@@ -591,7 +598,7 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
     const double start = in[LEX_INPUT][i];
     low[i] = in[LEX_LOW][i] / in[LEX_SCALE][i];
     high[i] = in[LEX_HIGH][i] / in[LEX_SCALE][i];
-    f.x[i] = fmin(fmax(fabs(start) < INFINITY ? start / in[LEX_SCALE][i] : 0., low[i]), high[i]);
+    f.x[i] = lex_min(lex_max(fabs(start) < INFINITY ? start / in[LEX_SCALE][i] : 0., low[i]), high[i]);
     f.norm[i] = 1.;
     for (int j = 0; j < LEX_N; ++j) f.z[i][j] = i == j;
   }
@@ -629,8 +636,8 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
       for (int i = from; i < to; ++i) {
         const int up = given_up[i - LEX_N];
         /* What is exceeded by rounding is loosened, so that the point is feasible. */
-        f.low[i] = up ? -INFINITY : fmin(f.low[i], f.value[i]);
-        f.high[i] = up ? INFINITY : fmax(f.high[i], f.value[i]);
+        f.low[i] = up ? -INFINITY : lex_min(f.low[i], f.value[i]);
+        f.high[i] = up ? INFINITY : lex_max(f.high[i], f.value[i]);
         if (!up) continue;
         rows.side[rows.count] = up;
         rows.a[rows.count] = f.rows[i - LEX_N];
@@ -661,7 +668,7 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
         for (int i = 0; i < LEX_N; ++i) {
           double sum = effort[j * LEX_N + i];
           for (int s = 0; s < j; ++s) sum -= root[s][i] * root[s][j];
-          root[j][i] = i < j ? 0. : i > j ? sum / root[j][j] : sqrt(fmax(sum, 0.1 * LEX_DEPENDENT));
+          root[j][i] = i < j ? 0. : i > j ? sum / root[j][j] : sqrt(lex_max(sum, 0.1 * LEX_DEPENDENT));
         }
         columns[j] = root[j];
       }
@@ -684,6 +691,21 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
   return reached && failed < 0;
 }
 
+/* 1 if all numbers are finite, those of bounds at least numbers. */
+static int lex_finite(const double *const *in) {
+  static const int size[] = {LEX_N * LEX_N, LEX_L * LEX_N, LEX_L, LEX_L, LEX_L, LEX_M * LEX_N, LEX_M, LEX_M};
+  double sum = 0. * in[LEX_TOTAL][0];
+  for (int i = 0; i < LEX_N; ++i) {
+    sum += 0. * in[LEX_SCALE][i];
+    if (!(in[LEX_LOW][i] <= in[LEX_HIGH][i])) return 0;
+  }
+  for (int k = LEX_EFFORT; k <= LEX_GAIN_SCALE; ++k)
+    for (int i = 0; i < size[k - LEX_EFFORT]; ++i) {
+      if (k == LEX_LEAST || k == LEX_MOST ? in[k][i] != in[k][i] : !(0. * in[k][i] == 0.)) return 0;
+    }
+  return sum == 0.;
+}
+
 /* The decision of one tick. Arrays of no numbers may be null. */
 static void lexicographic(const double *const *in, double *const *out) {
   double *const u = out[LEX_U], *const missed = out[LEX_MISS], *const beyond = out[LEX_BEYOND];
@@ -701,7 +723,7 @@ static void lexicographic(const double *const *in, double *const *out) {
   }
   if (fit[0] <= 0. && fit[1] <= LEX_EXACT && fit[2] <= LEX_EXACT && fit[3] <= 0. && finite == 0.) return;
   info[LEX_USED] = 1.;
-  if (!(fabs(in[LEX_TOTAL][0]) < INFINITY)) {
+  if (!lex_finite(in)) {
     info[LEX_STATUS] = LEX_NOT_FINITE;
     return;
   }
@@ -711,7 +733,7 @@ static void lexicographic(const double *const *in, double *const *out) {
   for (int i = 0; i < LEX_N; ++i) {
     const double found = held ? in[LEX_HOLD][i] : in[LEX_SCALE][i] * x[i];
     if (held && !(fabs(found) < INFINITY)) status = LEX_NOT_CONVERGED;
-    u[i] = fmin(fmax(found, in[LEX_LOW][i]), in[LEX_HIGH][i]);
+    u[i] = lex_min(lex_max(found, in[LEX_LOW][i]), in[LEX_HIGH][i]);
     x[i] = u[i] / in[LEX_SCALE][i];
   }
   for (int r = 0; r < LEX_L; ++r) {
