@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.solvability import REMAINDER, row_remainders
-from ...symbolic.codegen.lexicographic import LexicographicSizes
 from ...symbolic.compiler import find_compiler
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ...symbolic.validation import finite_time, read_only_copy
@@ -218,10 +217,11 @@ class BoundedInputs:
         self.program, self.limits = program, limits or ControlLimits.of(robot)
         self.limits.require_sizes(robot)
         self._at_rest = RestEquilibria(robot, program.parameters, self.limits)
-        self._groups = priority_groups(program, priorities)
+        groups = priority_groups(program, priorities)
         self._is_own, self._solver = solver is not None, solver or ConicSolver()
         self._problem = BoundedProblem(program, method, self.limits)
-        self._levels = LexicographicSolver(self._solver, self._groups, self._problem.hard)
+        self._levels = LexicographicSolver(self._solver, groups, self._problem.hard)
+        self._sizes = self._problem.sizes(groups)
         self._none_to_hold = read_only_copy(np.full(robot.u.numel(), math.nan))
         self._none_missed = read_only_copy(np.zeros(len(program.rows)))
         self._none_beyond = read_only_copy(np.zeros(len(self._problem.rows)))
@@ -321,7 +321,7 @@ class BoundedInputs:
     def _compiled(self) -> CompiledDecision | None:
         if self._is_own or isinstance(find_compiler(), str):
             return None
-        return CompiledDecision(self._problem.decision(self._groups))
+        return CompiledDecision(self._problem.decision(self._sizes))
 
     def _outcome(self, t: float, found: Decision) -> BoundedOutcome:
         """Return the outcome of a compiled decision, with words for what went wrong."""
@@ -333,8 +333,7 @@ class BoundedInputs:
             raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
         failed = ""
         if info.failed >= 0:
-            sizes = LexicographicSizes(found.u.size, found.beyond.size, self._problem.hard, self._groups)
-            failed = f"{sizes.level(int(info.failed))} ({info.reason})"
+            failed = f"{self._sizes.level(int(info.failed))} ({info.reason})"
         if status is Status.NOT_CONVERGED:
             raise NotConvergedError(_nothing_to_hold(t, failed))
         pressing = None if status is Status.HELD else found.pressing != 0.0

@@ -84,7 +84,8 @@ class CompiledDecision:
             hold: input that is applied where the programme fails, shape (nu,); NaN if there is none.
         """
         area = self._areas.acquire()
-        for target, value in zip(area.arguments, (t, q, v, p, low, high, hold), strict=True):
+        given: tuple[float | Array, ...] = (t, q, v, p, low, high, hold)
+        for target, value in zip(area.arguments, given, strict=True):
             target[...] = value
         area.evaluate()
         results = area.results.copy()

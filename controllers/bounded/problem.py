@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import casadi as ca
 import numpy as np
@@ -27,7 +27,7 @@ from ..realization import (
     decouple_inactive_rows,
 )
 from .control_limits import ControlLimits
-from .lexicographic import BoundedProblemData
+from .lexicographic import BoundedProblemData, RowIndices
 
 INF = ca.SX(np.inf)
 
@@ -316,15 +316,22 @@ class BoundedProblem:
         found = self._whole(t, q, v, p, low, high)
         return BoundedProblemData(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
 
-    def decision(self, groups: Sequence[Sequence[int]]) -> Kernel:
-        """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
+    def sizes(self, groups: Iterable[RowIndices]) -> LexicographicSizes:
+        """Return the sizes of the programme.
 
         Args:
             groups: indices of the program's rows, the group of highest priority first.
         """
-        nu = self._program.robot.u.numel()
-        block = lexicographic_block(LexicographicSizes(nu, len(self.rows), self.hard, groups))
-        hold = ca.SX.sym("hold", nu)
+        rows = tuple(tuple(group.tolist()) for group in groups)
+        return LexicographicSizes(self._program.robot.u.numel(), len(self.rows), self.hard, rows)
+
+    def decision(self, sizes: LexicographicSizes) -> Kernel:
+        """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
+
+        Args:
+            sizes: sizes of the programme.
+        """
+        block, hold = lexicographic_block(sizes), ca.SX.sym("hold", sizes.inputs)
         return Kernel("bounded_decision", {**self._symbols, "hold": hold}, {**self._outputs, "hold": hold}, block=block)
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:

@@ -90,7 +90,7 @@ def lexicographic_block(sizes: LexicographicSizes) -> CBlock:
 
 
 class LexicographicInfo(NamedTuple):
-    """What the block reports, as numbers.
+    """Report of the block on one tick, in numbers.
 
     Attributes:
         status: a :class:`~erugin.controllers.status.Status`: OK, LIMITED, HELD, NOT_FINITE, or NOT_CONVERGED where the

@@ -126,7 +126,7 @@ def numbers_of(problem: BoundedProblemData, hold: Array | None = None) -> Array:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answer:
-    """What the C code writes."""
+    """Answer of the C code to one problem."""
 
     u: Array
     missed: Array
