@@ -1,13 +1,13 @@
 /* Lexicographic least squares under limits, the decision of one tick of realization="bounded":
 
-     low <= u <= high, least <= rows u <= most, then |gain u - right|^2 group by group, then u' effort u,
+     low <= u <= high and least <= rows u <= most; then least |gain u - right|^2, group by group; then least u' effort u,
 
-   each level among the minimizers of those before it. Only if no input satisfies all limits are rows of limits
-   relaxed: those from HARD on by least squares of their excess, before the first group.
+   each level among the minimizers of those before it. If no input satisfies all limits, the rows from LEX_HARD on are
+   relaxed, by the least squares of their excess, before the first group.
 
    Each level is solved by a primal active-set method in an orthonormal basis Z of the directions that the levels before
-   have left free. Z and a triangle R of the working set are updated by reflections and rotations; the step is the least
-   one, by a complete orthogonal decomposition. Nothing is allocated, and nothing outlives a call.
+   it have left free. Z and the triangle R of the working set are updated by reflections and rotations; a step is the
+   shortest one, by a complete orthogonal decomposition. Nothing is allocated, and nothing outlives a call.
 
    Defined before: LEX_N inputs, LEX_L rows of limits, of which the first LEX_HARD can always be satisfied, LEX_M rows of
    the program in LEX_GROUPS groups: LEX_ROW[], the rows in the order of their groups, and LEX_END[], the ends of the
@@ -19,8 +19,8 @@
 #define LEX_A_ (LEX_M > LEX_L ? LEX_M : LEX_L)
 #define LEX_A (LEX_A_ > LEX_N ? LEX_A_ : LEX_N)
 #define LEX_LEVELS (LEX_GROUPS + 3)
-/* Steps of one level. A primal active-set method takes about as many as the active set has changes; from half of them
-   on, the first candidate is chosen instead of the best, so that no sequence of active sets can repeat itself. */
+/* Steps of one level: as many as the working set has changes. In the second half of them the first candidate is chosen
+   instead of the best one, against cycles at degenerate vertices. */
 #ifndef LEX_STEPS
 #define LEX_STEPS (20 + 10 * LEX_C)
 #endif
@@ -29,8 +29,8 @@
 static const double LEX_SILENT = 1e-8, LEX_PUSHING = 1e-8, LEX_ROUNDING = 1e-11, LEX_REACHED = 1e-10;
 static const double LEX_GIVEN_UP = 1e-9, LEX_EXACT = 1e-9, LEX_MISSED = 1e-7, LEX_FLOOR = 1e-8, LEX_ACCURATE = 1e-6;
 static const double LEX_REMAINDER = 1e-11, LEX_ACCURACY = 1e-7;
-/* Multipliers of the wrong sign up to this share of all of them are rounding; a step changes a limit if its rate is more
-   than LEX_PARALLEL; limits that are reached within LEX_TIE of the first one tie. */
+/* Multipliers of the wrong sign up to LEX_SIGN of all of them are rounding. A direction is parallel to a limit up to
+   LEX_PARALLEL. Limits within LEX_TIE of the nearest one tie. Rows of limits depend on each other up to LEX_DEPENDENT. */
 static const double LEX_SIGN = 1e-11, LEX_PARALLEL = 1e-11, LEX_TIE = 1e-12, LEX_DEPENDENT = 1e-12;
 
 enum { LEX_OK = 0, LEX_NOT_FINITE = 2, LEX_NOT_CONVERGED = 4, LEX_LIMITED = 6, LEX_HELD = 7 };
@@ -38,12 +38,12 @@ enum { LEX_OK = 0, LEX_NOT_FINITE = 2, LEX_NOT_CONVERGED = 4, LEX_LIMITED = 6, L
 enum { LEX_HARD_LEVEL, LEX_SOFT_LEVEL, LEX_FIRST_GROUP };
 
 typedef struct {
-  double x[LEX_N], value[LEX_C + 1];    /* the point, and what the limits bound there */
-  double low[LEX_C + 1], high[LEX_C + 1]; /* infinite where a level before has decided */
+  double x[LEX_N], value[LEX_C + 1];      /* the point, and the values of the limits there: inputs, then rows */
+  double low[LEX_C + 1], high[LEX_C + 1]; /* infinite where an earlier level has decided */
   double rows[LEX_L + 1][LEX_N], norm[LEX_C];
-  double z[LEX_N][LEX_N];               /* z[j]: direction j; the first k span the working set's normals */
-  double r[LEX_N][LEX_N];               /* r[c]: normal c of the working set in the first c + 1 directions */
-  int set[LEX_N], side[LEX_C];          /* the working set; 1 at the upper, -1 at the lower bound, 0 not in it */
+  double z[LEX_N][LEX_N];                 /* z[j]: direction j of d; the first k span the normals of the working set */
+  double r[LEX_N][LEX_N];                 /* r[c]: normal c of the working set in the first c + 1 directions */
+  int set[LEX_N], side[LEX_C];            /* the working set; 1 at the upper bound, -1 at the lower one, 0 not in it */
   int d, k, steps;
 } LexFace;
 
@@ -413,7 +413,6 @@ static int lex_limits(LexFace *f, int from, int to, double *multiplier, int *giv
       double change = 0.;
       for (int s = 0; s < m; ++s) change += rate[before[s]] * rate[before[s]];
       if (sqrt(change) > LEX_TIE * (1. + sqrt(lex_dot(rest, rest, m)))) {
-
         const double least = lex_search(f, from, to, rate);
         length = lex_ratio(f, from, p, rate, least, first, &at);
         for (int i = 0; i < LEX_N; ++i) f->x[i] += length * p[i];
