@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,7 @@ from .static_holding import RestEquilibria, StaticHolding
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class BoundedOutcome:
+class BoundedOutcome(NamedTuple):
     """The decision of one tick.
 
     Attributes:

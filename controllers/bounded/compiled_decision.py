@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import NamedTuple
@@ -38,11 +39,16 @@ class Decision(NamedTuple):
 
 
 class _Area(NamedTuple):
-    """Arrays of one call in progress: the results that are read are slices of one."""
+    """Arrays of one call in progress; the results that are read are slices of one."""
 
-    arguments: tuple[Array, ...]
+    t: Array
+    q: Array
+    v: Array
+    p: Array
+    low: Array
+    high: Array
+    hold: Array
     results: Array
-    slices: tuple[slice, ...]
     evaluate: Callable[[], None]
 
 
@@ -84,23 +90,40 @@ class CompiledDecision:
             hold: input that is applied where the programme fails, shape (nu,); NaN if there is none.
         """
         area = self._areas.acquire()
-        given: tuple[float | Array, ...] = (t, q, v, p, low, high, hold)
-        for target, value in zip(area.arguments, given, strict=True):
-            target[...] = value
+        # Written out: a loop would take as long as the arrays of the problem.
+        area.t[0] = t
+        area.q[:] = q
+        area.v[:] = v
+        area.p[:] = p
+        area.low[:] = low
+        area.high[:] = high
+        area.hold[:] = hold
         area.evaluate()
         results = area.results.copy()
         self._areas.release(area)
         results.flags.writeable = False
-        info, *columns = [results[part] for part in area.slices]
-        return Decision(LexicographicInfo(*info.tolist()), *columns)
+        info, short, u, missed, beyond, relaxed, pressing = self._parts
+        return Decision(
+            LexicographicInfo(*results[info].tolist()),
+            results[short],
+            results[u],
+            results[missed],
+            results[beyond],
+            results[relaxed],
+            results[pressing],
+        )
+
+    @functools.cached_property
+    def _parts(self) -> tuple[slice, ...]:
+        """Slices of the results, in the order of :class:`Decision`."""
+        ends = np.cumsum([0, *(self._kernel.outputs[key][0] for key in Decision._fields)]).tolist()
+        return tuple(slice(first, end) for first, end in itertools.pairwise(ends))
 
     def _area(self) -> _Area:
         inputs, outputs = self._kernel.inputs, self._kernel.outputs
-        arguments = tuple(np.zeros(rows * columns) for rows, columns in inputs.values())
-        kept = ("info", *Decision._fields[1:])
-        ends = np.cumsum([0, *(outputs[key][0] for key in kept)]).tolist()
-        slices = tuple(slice(first, end) for first, end in itertools.pairwise(ends))
-        results = np.zeros(ends[-1])
+        t, q, v, p, low, high, hold = arguments = [np.zeros(rows * columns) for rows, columns in inputs.values()]
+        results = np.zeros(self._parts[-1].stop)
         arrays = {key: np.zeros(rows * columns) for key, (rows, columns) in outputs.items()}
-        arrays |= {key: results[part] for key, part in zip(kept, slices, strict=True)}
-        return _Area(arguments, results, slices, self._kernel.bind(list(arguments), list(arrays.values())))
+        arrays |= {key: results[part] for key, part in zip(Decision._fields, self._parts, strict=True)}
+        evaluate = self._kernel.bind(arguments, list(arrays.values()))
+        return _Area(t, q, v, p, low, high, hold, results, evaluate)

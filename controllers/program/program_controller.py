@@ -262,7 +262,9 @@ class ProgramController(Controller):
         rows = [ca.densify(e) for e in (law.relative_pivots, law.pivots, law.active)]
         if ca.symvar(ca.veccat(*rows)):
             return None
-        relative, pivots, active = (read_only_copy(ca.evalf(e).full()[:, 0]) for e in rows)
+        relative, pivots, active = (
+            read_only_copy(x.full()[:, 0]) for x in ca.Function("constant_rows", [], rows).call([])
+        )
         return relative, pivots, active
 
     def _deviation_at(self, known: tuple[float, Array, Array, Array], a: Array) -> Array:
