@@ -32,6 +32,7 @@ static const double LEX_REMAINDER = 1e-11, LEX_ACCURACY = 1e-7;
 /* Multipliers of the wrong sign up to LEX_SIGN of all of them are rounding. A direction is parallel to a limit up to
    LEX_PARALLEL. Limits within LEX_TIE of the nearest one tie. Rows of limits depend on each other up to LEX_DEPENDENT. */
 static const double LEX_SIGN = 1e-11, LEX_PARALLEL = 1e-11, LEX_TIE = 1e-12, LEX_DEPENDENT = 1e-12;
+static const double LEX_ROUNDED = 1e-15;
 
 enum { LEX_OK = 0, LEX_NOT_FINITE = 2, LEX_NOT_CONVERGED = 4, LEX_LIMITED = 6, LEX_HELD = 7 };
 /* Levels of limits; the groups follow, then the effort. */
@@ -220,35 +221,38 @@ static void lex_step(const LexTriangle *q, const LexFace *f, const double *rest,
 /* Move the point back to the bounds of the working set, against rounding. */
 static void lex_restore(LexFace *f) {
   double y[LEX_N];
+  int near = 1;
   for (int c = 0; c < f->k; ++c) {
     const int i = f->set[c];
-    y[c] = ((f->side[i] > 0 ? f->high[i] : f->low[i]) - f->value[i] - lex_dot(f->r[c], y, c)) / f->r[c][c];
+    const double bound = f->side[i] > 0 ? f->high[i] : f->low[i], gap = bound - f->value[i];
+    near = near && fabs(gap) <= LEX_ROUNDED * (f->norm[i] + fabs(bound));
+    y[c] = (gap - lex_dot(f->r[c], y, c)) / f->r[c][c];
   }
+  if (near) return;
   for (int c = 0; c < f->k; ++c)
     for (int i = 0; i < LEX_N; ++i) f->x[i] += y[c] * f->z[c][i];
-  if (f->k) lex_evaluate(f);
+  lex_evaluate(f);
 }
 
 /* Longest step along p, up to `longest`, within the first `count` limits; *at: the limit that it reaches, or -1. */
 static double lex_ratio(const LexFace *f, int count, const double *p, const double *rate, double longest, int first,
                         int *at) {
   const double length = sqrt(lex_dot(p, p, LEX_N)), room = LEX_TIE * (1. + sqrt(lex_dot(f->x, f->x, LEX_N)));
-  double least = longest, best = 0., step = longest;
+  double least = longest, best = 0., step = longest, reach[LEX_C];
   *at = -1;
-  for (int pass = 0; pass < 2; ++pass)
-    for (int i = 0; i < count; ++i) {
-      const double slope = fabs(rate[i]), bound = rate[i] > 0. ? f->high[i] : f->low[i];
-      if (f->side[i] || !(slope > LEX_PARALLEL * f->norm[i] * length) || !(fabs(bound) < INFINITY)) continue;
-      const double slack = lex_max(rate[i] > 0. ? bound - f->value[i] : f->value[i] - bound, 0.);
-      if (pass == 0) {
-        least = lex_min(least, (slack + room) / slope);
-      } else if (slack / slope <= least && slack / slope < longest && slope / f->norm[i] > best) {
-        if (first && *at >= 0) continue;
-        best = slope / f->norm[i];
-        step = slack / slope;
-        *at = i;
-      }
-    }
+  for (int i = 0; i < count; ++i) {
+    const double slope = fabs(rate[i]), slack = rate[i] > 0. ? f->high[i] - f->value[i] : f->value[i] - f->low[i];
+    reach[i] = INFINITY;
+    if (f->side[i] || !(slope > LEX_PARALLEL * f->norm[i] * length) || !(slack < INFINITY)) continue;
+    reach[i] = lex_max(slack, 0.) / slope;
+    least = lex_min(least, reach[i] + room / slope);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!(reach[i] <= least && reach[i] < longest && fabs(rate[i]) > best * f->norm[i]) || (first && *at >= 0)) continue;
+    best = fabs(rate[i]) / f->norm[i];
+    step = reach[i];
+    *at = i;
+  }
   return step;
 }
 

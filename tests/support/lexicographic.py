@@ -174,8 +174,8 @@ class CompiledLexicographic:
         ends = np.cumsum([0, *self.written]).tolist()
         found = []
         for row in numbers.reshape(-1, ends[-1]):
-            *arrays, info = (row[first:end] for first, end in itertools.pairwise(ends))
-            found.append(Answer(*arrays, info=LexicographicInfo(*info.tolist())))
+            u, missed, beyond, relaxed, pressing, info = (row[first:end] for first, end in itertools.pairwise(ends))
+            found.append(Answer(u, missed, beyond, relaxed, pressing, LexicographicInfo(*info.tolist())))
         return found
 
 
