@@ -89,9 +89,9 @@ static void lex_evaluate(LexFace *f) {
 /* Multiply a matrix, given by its columns, by 1 - scale v v' from the right. */
 static void lex_reflect(double (*z)[LEX_N], const double *v, int count, double scale) {
   double sum[LEX_N] = {0.};
-  for (int j = 0; j < count; ++j)
+  for (int j = 0; j < count && j < LEX_N; ++j)
     for (int i = 0; i < LEX_N; ++i) sum[i] += v[j] * z[j][i];
-  for (int j = 0; j < count; ++j)
+  for (int j = 0; j < count && j < LEX_N; ++j)
     for (int i = 0; i < LEX_N; ++i) z[j][i] -= scale * v[j] * sum[i];
 }
 
@@ -104,15 +104,17 @@ static double lex_householder(double *v, double norm, double *scale) {
 }
 
 static int lex_add(LexFace *f, int i, int side) {
-  double w[LEX_N + 1] = {0.};
+  double v[LEX_N] = {0.}, square = 0., scale;
   if (f->k == f->d) return 0;
-  for (int j = 0; j < f->d; ++j) w[j] = lex_along(f, i, f->z[j]);
-  const double norm = sqrt(lex_dot(w + f->k, w + f->k, f->d - f->k));
-  if (!(norm > LEX_PARALLEL * f->norm[i])) return 0;
-  double scale, *const column = f->r[f->k];
-  for (int j = 0; j < f->k; ++j) column[j] = w[j];
-  column[f->k] = lex_householder(w + f->k, norm, &scale);
-  lex_reflect(f->z + f->k, w + f->k, f->d - f->k, scale);
+  double *const column = f->r[f->k];
+  for (int j = 0; j < f->k; ++j) column[j] = lex_along(f, i, f->z[j]);
+  for (int j = f->k; j < f->d; ++j) {
+    v[j - f->k] = lex_along(f, i, f->z[j]);
+    square += v[j - f->k] * v[j - f->k];
+  }
+  if (!(sqrt(square) > LEX_PARALLEL * f->norm[i])) return 0;
+  column[f->k] = lex_householder(v, sqrt(square), &scale);
+  lex_reflect(f->z + f->k, v, f->d - f->k, scale);
   f->set[f->k++] = i;
   f->side[i] = side;
   return 1;
@@ -220,7 +222,7 @@ static void lex_step(const LexTriangle *q, const LexFace *f, const double *rest,
 
 /* Move the point back to the bounds of the working set, against rounding. */
 static void lex_restore(LexFace *f) {
-  double y[LEX_N];
+  double y[LEX_N] = {0.};
   int near = 1;
   for (int c = 0; c < f->k; ++c) {
     const int i = f->set[c];
@@ -288,7 +290,7 @@ static int lex_multipliers(const LexFace *f, const double *const *a, const doubl
 /* Fix what a level has decided: the limits that press, and A x. */
 static void lex_fix(LexFace *f, const double *const *a, int m, double least, const double *multiplier) {
   LexTriangle q;
-  int kept[LEX_N], side[LEX_N], count = 0;
+  int kept[LEX_N] = {0}, side[LEX_N] = {0}, count = 0;
   for (int c = f->k - 1; c >= 0; --c) {
     const int i = f->set[c];
     if (multiplier[i] != 0. || !(f->low[i] < f->high[i])) {
@@ -323,7 +325,7 @@ static double lex_size(const double *const *a, int m) {
 static int lex_minimize(LexFace *f, const double *const *a, const double *right, int m, double size, double least,
                         double *multiplier) {
   LexTriangle q;
-  double p[LEX_N], rate[LEX_C], rest[LEX_A], push[LEX_N], rounding;
+  double p[LEX_N], rate[LEX_C], rest[LEX_A], push[LEX_N] = {0.}, rounding;
   for (int step = 0; step < LEX_STEPS; ++step) {
     const int first = step > LEX_STEPS / 2;
     f->steps += 1;
@@ -390,7 +392,7 @@ static double lex_search(const LexFace *f, int from, int to, const double *rate)
 static int lex_limits(LexFace *f, int from, int to, double *multiplier, int *given_up) {
   LexTriangle q;
   const double *a[LEX_A];
-  double p[LEX_N], rate[LEX_C], rest[LEX_A], push[LEX_N], rounding = 0., size = 0.;
+  double p[LEX_N], rate[LEX_C], rest[LEX_A], push[LEX_N] = {0.}, rounding = 0., size = 0.;
   int m = 0, found = 0;
   for (int step = 0; step < LEX_STEPS && !found; ++step) {
     const int first = step > LEX_STEPS / 2;
@@ -752,3 +754,31 @@ static void lexicographic(const double *const *in, double *const *out) {
   if (status == LEX_OK) status = held ? LEX_HELD : limited ? LEX_LIMITED : LEX_OK;
   info[LEX_STATUS] = status;
 }
+
+#if defined(LANES) && LANES > 1
+/* The decisions of the first `filled` lanes of numbers T, one after the other: the path of each depends on its numbers,
+   and its bits are those of a decision alone. */
+static void lexicographic_lanes(const T *const *in, T *const *out, int filled) {
+  static const int read[LEX_INPUTS] = {LEX_N, 4, LEX_N, LEX_N, LEX_N, LEX_N * LEX_N, LEX_L * LEX_N, LEX_L, LEX_L, LEX_L,
+                                       LEX_M * LEX_N, LEX_M, LEX_M, LEX_N + 1, 1, LEX_N};
+  static const int written[LEX_OUTPUTS] = {LEX_N, LEX_M, LEX_L, LEX_L, LEX_L, LEX_INFOS};
+  double problem[LEX_N * (LEX_N + LEX_L + LEX_M + 6) + 3 * LEX_L + 2 * LEX_M + 6];
+  double answer[LEX_N + LEX_M + 3 * LEX_L + LEX_INFOS];
+  for (int lane = 0; lane < filled; ++lane) {
+    const double *given[LEX_INPUTS];
+    double *found[LEX_OUTPUTS], *next = problem;
+    for (int k = 0; k < LEX_INPUTS; ++k) {
+      given[k] = next;
+      for (int i = 0; i < read[k]; ++i) *next++ = ((const double *)(in[k] + i))[lane];
+    }
+    next = answer;
+    for (int k = 0; k < LEX_OUTPUTS; ++k) {
+      found[k] = next;
+      next += written[k];
+    }
+    lexicographic(given, found);
+    for (int k = 0; k < LEX_OUTPUTS; ++k)
+      for (int i = 0; i < written[k]; ++i) ((double *)(out[k] + i))[lane] = found[k][i];
+  }
+}
+#endif

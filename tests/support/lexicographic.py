@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from erugin.controllers.bounded.lexicographic import BoundedProblemData
+from erugin.symbolic.codegen import preamble
 from erugin.symbolic.codegen.lexicographic import LexicographicInfo, LexicographicSizes, lexicographic_block
 
 from .c_folders import compiled
@@ -54,6 +55,29 @@ int main(void) {
     for (int i = 0; i < LEX_OUTPUTS; ++i) out[i] = answer[i] + MOST - written[i];
     lexicographic(in, out);
     for (int i = 0; i < LEX_OUTPUTS; ++i) fwrite(out[i], sizeof(double), (size_t)written[i], stdout);
+  }
+}
+"""
+
+
+LANES_DRIVER = """
+void decide(int count, const double *problems, double *answers);
+
+void decide(int count, const double *problems, double *answers) {
+  static const int read[] = {READ}, written[] = {WRITTEN};
+  T problem[ALL_READ], answer[ALL_WRITTEN];
+  for (int first = 0; first < count; first += LANES) {
+    const int filled = count - first < LANES ? count - first : LANES;
+    const T *in[LEX_INPUTS];
+    T *out[LEX_OUTPUTS], *to = answer;
+    const T *from = problem;
+    for (int i = 0; i < LEX_INPUTS; ++i) { in[i] = from; from += read[i]; }
+    for (int i = 0; i < LEX_OUTPUTS; ++i) { out[i] = to; to += written[i]; }
+    for (int lane = 0; lane < filled; ++lane)
+      for (int i = 0; i < ALL_READ; ++i) ((double *)(problem + i))[lane] = problems[(first + lane) * ALL_READ + i];
+    lexicographic_lanes(in, out, filled);
+    for (int lane = 0; lane < filled; ++lane)
+      for (int i = 0; i < ALL_WRITTEN; ++i) answers[(first + lane) * ALL_WRITTEN + i] = ((double *)(answer + i))[lane];
   }
 }
 """
@@ -137,19 +161,24 @@ class Answer:
 
 
 class CompiledLexicographic:
-    """The C code of one size: strict, with other flags if wanted."""
+    """The C code of one size: strict, with other flags if wanted; or in lanes of vectors, which are no plain C."""
 
-    def __init__(self, sizes: LexicographicSizes, folder: Path, *flags: str, compiler: str = "cc") -> None:
+    def __init__(
+        self, sizes: LexicographicSizes, folder: Path, *flags: str, compiler: str = "cc", lanes: int = 1
+    ) -> None:
         self.sizes, self.folder, self._flags, self._compiler = sizes, folder, flags, compiler
         block = lexicographic_block(sizes)
         n, k = sizes.inputs, sizes.limits
         m = sum(map(len, sizes.groups))
         self.read = (n, 4, n, n, n, n * n, k * n, k, k, k, m * n, m, m, n + 1, 1, n)
         self.written = tuple(block.outputs.values())
-        driver = DRIVER.replace("READ", ", ".join(map(str, self.read)))
+        driver = (DRIVER if lanes == 1 else LANES_DRIVER).replace("ALL_READ", str(sum(self.read)))
+        driver = driver.replace("ALL_WRITTEN", str(sum(self.written)))
+        driver = driver.replace("READ", ", ".join(map(str, self.read)))
         driver = driver.replace("WRITTEN", ", ".join(map(str, self.written)))
         self.source = folder / "lexicographic.c"
-        text = f"{block.text}\n#define MOST {max(self.read + self.written)}\n{driver}"
+        before = preamble(lanes, lanes) if lanes > 1 else f"#define MOST {max(self.read + self.written)}"
+        text = f"{before}\n{block.text}\n{driver}"
         self.source.write_text(text, encoding="utf-8")
 
     def compile(self, target: str, *flags: str) -> Path:

@@ -18,7 +18,7 @@ from erugin.controllers.bounded.lexicographic import LexicographicSolver
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError
 from erugin.symbolic.codegen.lexicographic import LexicographicSizes, lexicographic_block
-from erugin.symbolic.compiler import find_compiler
+from erugin.symbolic.compiler import FLAGS, find_compiler, vector_width
 
 from ...support.bounded_cases import bounded_case, effort_only, panda_tip, two_links
 from ...support.c_folders import COMPILERS
@@ -185,7 +185,7 @@ def test_numbers_that_are_not_finite_are_never_an_answer(field: str, bad: float,
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", ["one input", "seven inputs", "no rows of limits"])
 def test_the_text_is_plain_c_that_allocates_nothing(name: str, compiler: str, tmp_path: Path) -> None:
-    for level in ("-O0", "-O2", "-O3"):
+    for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
         code = CompiledLexicographic(SIZES[name], tmp_path, compiler=compiler)
         code.compile("object.o", level, "-c", *(["-fstack-usage"] if compiler == "gcc" else []))
         text = subprocess.run(["nm", "-u", tmp_path / "object.o"], capture_output=True, text=True, check=True).stdout
@@ -213,6 +213,28 @@ def test_sanitizers_find_nothing_and_change_no_bit(name: str, folder: Path, tmp_
     for one, other in zip(found, programme(name, folder)(problems), strict=True):
         np.testing.assert_array_equal(one.u, other.u)
         np.testing.assert_array_equal(one.info, other.info)
+
+
+@pytest.mark.parametrize("name", ["two inputs", "seven inputs", "no rows of limits"])
+def test_a_lane_has_the_bits_of_a_decision_alone(name: str, tmp_path: Path) -> None:
+    width = vector_width()
+    if width == 1:
+        pytest.skip("this processor has no vectors")
+    laws = []
+    for lanes in (1, width):
+        (tmp_path / f"{lanes}").mkdir()
+        flags = (*FLAGS, "-std=gnu99", "-Wno-pedantic")
+        laws.append(CompiledLexicographic(SIZES[name], tmp_path / f"{lanes}", *flags, compiler="gcc", lanes=lanes))
+    rng = np.random.default_rng(12)
+    # A number of problems that fills no whole number of lanes.
+    problems = [numbers_of(random_problem(rng, SIZES[name], "general"), rng.normal(size=SIZES[name].inputs))
+                for _ in range(8 * width + 3)]  # fmt: skip
+    problems[5][0] = problems[5][-1] = problems[6][sum(laws[0].read[:5])] = np.nan
+    for one, other in zip(*(law(problems) for law in laws), strict=True):
+        np.testing.assert_array_equal(one.info, other.info)
+        for key in ("u", "missed", "beyond", "relaxed", "pressing"):
+            if one.info.status != Status.NOT_FINITE:
+                np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
 
 
 def test_sizes_that_are_no_programme_are_refused() -> None:
