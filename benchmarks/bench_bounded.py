@@ -154,6 +154,14 @@ def main(rounds: int) -> None:
                 realization="bounded",
                 limits=ControlLimits.of(robot, joint_lower=case.q - 0.03, joint_upper=case.q + 0.03),
             ),
+            "bounded, joints at 0.3 rad/s²": ProgramController(
+                case.program, realization="bounded", limits=ControlLimits.of(robot, acceleration=0.3)
+            ),
+            "bounded, hand at 0.05 m/s²": ProgramController(
+                case.program,
+                realization="bounded",
+                limits=ControlLimits.of(robot, point_acceleration={"panda_hand": 0.05}),
+            ),
         }
         rivals = rival(case, cases.effort_only(robot, tight))
         times: dict[str, list[float]] = {key: [] for key in (*controllers, *rivals)}

@@ -5,7 +5,8 @@ from .analysis.analysis_report import Analysis, SolvabilityCondition
 from .analysis.program_analysis import analyse
 from .bounded.control_limits import ControlLimits
 from .buffered_tick import BufferedTick
-from .controller import Controller, Law, SymbolicController, Tick
+from .controller import Controller, SymbolicController, Tick
+from .law import Law
 from .linearization.equilibrium import Equilibrium, NoEquilibriumError, equilibrium
 from .linearization.linearizer import Linearization, LinearizedMotion, Linearizer, linearize
 from .linearization.nominal_motion import NominalMotion

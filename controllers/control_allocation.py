@@ -8,7 +8,7 @@ import casadi as ca
 
 from ..robots.robot import Robot
 from ..symbolic.linear_algebra import Ldl, SemidefiniteLdl
-from .controller import Law
+from .law import Law
 from .traits import Trait, degrees_of_freedom, traits
 
 DEPENDENT = 1e-10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from ..symbolic.kernel import Kernel, WorkspacePool
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
 from ..symbolic.validation import all_finite, finite_time, vector
+from .law import Law, is_regular
 from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
 
@@ -39,43 +39,6 @@ ERRORS: Mapping[Status, type[EruginError]] = {
     Status.NOT_FINITE: NotFiniteError,
     Status.NOT_CONVERGED: NotConvergedError,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """A control law as expressions in the symbols of the controller's model and parameters.
-
-    Attributes:
-        output: the result of ``control``: u, shape (nu,), or R, shape (nv,).
-        deviation: deviation of the program, shape (m,); may use the accelerations ``robot.coordinates.a``.
-        pivots: pivots of the rows, shape (m,); zero where a row depends on the ones before it, or vanishes.
-        relative_pivots: pivots relative to the largest row of the same constraint, shape (m,), in [0, 1].
-        rows: name of each row, m of them.
-        tolerance: a row is dependent if its relative pivot is not above this.
-        linearizations: name of each constraint and the state matrix of its perturbation equation, in the parameters.
-        active: 1 where a row is on and 0 where it is off, shape (m,); empty if all rows are always on.
-    """
-
-    output: ca.SX
-    deviation: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-    pivots: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-    relative_pivots: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-    rows: tuple[str, ...] = ()
-    tolerance: float = 0.0
-    linearizations: tuple[tuple[str, ca.SX], ...] = ()
-    active: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
-
-    @classmethod
-    def of_errors(cls, output: ca.SX, errors: ca.SX, rows: tuple[str, ...]) -> Law:
-        """Return the law of a controller without a program; its errors stand in for the deviations.
-
-        Args:
-            output: the result of ``control``: u, shape (nu,), or R, shape (nv,).
-            errors: quantities that the law drives to zero, shape (m,).
-            rows: names of the errors, m of them.
-        """
-        ones = ca.SX.ones(errors.numel(), 1)
-        return cls(output, errors, ones, ones, rows)
 
 
 NOTHING: Array = np.zeros(0)
@@ -121,24 +84,6 @@ Values = Mapping[str, float] | ArrayLike | None
 """Parameters: nominal, overridden by name, or the whole vector."""
 
 
-def is_regular(robot: Robot, output: ca.SX, relative_pivots: ca.SX, tolerance: float) -> ca.SX:
-    """Return 1 where time, state and output are finite and all rows are independent, and 0 elsewhere, shape (1,).
-
-    It is also 0 for numbers so large that their sum overflows.
-
-    Args:
-        robot: the model.
-        output: output of a law.
-        relative_pivots: relative pivots of the rows, shape (m,).
-        tolerance: a row is dependent if its relative pivot is not above this.
-    """
-    size = ca.sum1(ca.fabs(ca.vertcat(robot.t, robot.q, robot.v, output)))
-    regular = size <= sys.float_info.max
-    for pivot in ca.vertsplit(ca.densify(relative_pivots)):
-        regular = ca.logic_and(regular, pivot > tolerance)
-    return regular
-
-
 _Area = tuple[Array, Array, Array, Array, Array, memoryview, Callable[[], None], list[object]]
 """Arrays of t, q, v, p and of the output, the verdict, the evaluation, and what the array of p contains."""
 
@@ -150,20 +95,21 @@ class RegularTick:
     may call it.
     """
 
-    def __init__(self, kernel: Kernel, nominal: Array) -> None:
+    def __init__(self, kernel: Kernel, parameters: Parameters) -> None:
         """Use a kernel.
 
         Args:
             kernel: function of t, q, v and p whose outputs are that of the law, and 1 where it may be applied.
-            nominal: nominal parameters.
+            parameters: the parameters; where one has no nominal value, there is no nominal output.
         """
-        self._kernel, self._nominal = kernel, nominal
+        self._kernel, self._parameters = kernel, parameters
+        self._nominal = np.array([parameters.nominal.get(name, np.nan) for name in parameters.names])
         self._shapes = tuple((rows,) for rows, _ in kernel.inputs.values())
         self._areas = WorkspacePool(self._area)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy without arrays."""
-        return RegularTick, (self._kernel, self._nominal)
+        return RegularTick, (self._kernel, self._parameters)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike, p: Array | None) -> Array | None:
         """Return the output; None if the arguments are of other types, or the output may not be applied.
@@ -243,6 +189,14 @@ class Controller(Picklable, ABC):
         """The law as expressions, so that a simulation runs as one compiled kernel; None if it has none."""
         return None
 
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the law as expressions, with those of its memory; None if it has none.
+
+        Args:
+            period: time between samples [s]; a memory of past samples has room for as many as it needs.
+        """
+        return self.law
+
     @property
     def rows(self) -> tuple[str, ...]:
         """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, report."""
@@ -293,6 +247,11 @@ class Controller(Picklable, ABC):
     def initial_memory(self) -> object | None:
         """Memory before the first sample; None for a law without memory."""
         return None
+
+    @property
+    def has_memory(self) -> bool:
+        """True if samples change what the law does."""
+        return self.initial_memory is not None
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """Return the output at one tick.
@@ -429,6 +388,14 @@ class Controller(Picklable, ABC):
         """Reset the memory before a new run."""
         self.memory = self.initial_memory
 
+    def remember(self, memory: object | None) -> None:
+        """Set the memory, as after the samples of a run.
+
+        Args:
+            memory: the memory.
+        """
+        self.memory = memory
+
     @classmethod
     def unsupported_reason(cls, robot: Robot) -> str:
         """Return the reason why this law cannot drive a robot, as the end of a sentence; empty if it can.
@@ -477,8 +444,9 @@ class Controller(Picklable, ABC):
             return None
         robot = self.robot
         inputs = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
-        regular = is_regular(robot, law.output, law.relative_pivots, law.tolerance)
-        return RegularTick(Kernel("regular_tick", inputs, {"output": law.output, "regular": regular}), self._nominal)
+        numbers = ca.vertcat(robot.t, robot.q, robot.v, law.output)
+        regular = is_regular(numbers, law.relative_pivots, law.tolerance)
+        return RegularTick(Kernel("regular_tick", inputs, {"output": law.output, "regular": regular}), self.parameters)
 
     @functools.cached_property
     def _sizes(self) -> tuple[int, int]:

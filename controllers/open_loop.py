@@ -9,7 +9,8 @@ from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.validation import vector
-from .controller import Law, SymbolicController
+from .controller import SymbolicController
+from .law import Law
 from .traits import Trait
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import casadi as ca
 
@@ -16,6 +17,9 @@ from ..symbolic.sampling import sample_values
 
 HIGHEST_DEGREE = 4
 """Highest degree in one parameter that is recognized as a polynomial."""
+
+
+NumberT = TypeVar("NumberT", float, ca.SX)
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,13 @@ class ParameterProduct:
         """Sum of the exponents."""
         return sum(power for _, power in self.powers)
 
-    def value(self, values: Mapping[str, float]) -> float:
+    def value(self, values: Mapping[str, NumberT]) -> NumberT:
         """Return the value of the product.
 
         Args:
             values: value of each factor, by name.
         """
-        return math.prod(values[name] ** power for name, power in self.powers)
+        return cast(NumberT, math.prod(values[name] ** power for name, power in self.powers))
 
     def bounds(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
         """Return the least and greatest value of the product for factors within their bounds.

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from ..symbolic.errors import ModelError
 
@@ -28,6 +33,19 @@ def elapsed(owner: str, before: float, t: float) -> float:
             "time; call reset() before a new run"
         )
     return t - before
+
+
+NumbersT = TypeVar("NumbersT", float, "NDArray[np.float64]", ca.SX)
+
+
+def ticks(since: NumbersT, period: float) -> NumbersT:
+    """Return the number of ticks after the first, of which the whole part counts.
+
+    Args:
+        since: time since the first sample [s].
+        period: T [s].
+    """
+    return since / period * (1.0 + 1e-14) + NEAR
 
 
 @dataclass(frozen=True)
@@ -61,5 +79,4 @@ class SampleClock:
                 f"{owner} ticks every {period:g} s, but samples are {gap:g} s apart: use a step of at most "
                 f"{period:g} s, preferably one that divides it, or a longer period"
             )
-        share = (t - self.start) / period
-        return SampleClock(self.start, t, max(self.index, math.floor(share * (1.0 + 1e-14) + NEAR)))
+        return SampleClock(self.start, t, max(self.index, math.floor(ticks(t - self.start, period))))

@@ -62,8 +62,8 @@ _SENTENCES = {
         "other, or start where their deviations agree. There may also have been too few proximal steps."
     ),
     Status.LIMITED: (
-        "Limits of inputs, power or joints do not allow the whole program: the applied input violates it least, "
-        "serving the rows of higher priority first. Use a slower motion, slower gains or fewer rows."
+        "Limits of inputs, power, joints or points do not allow the whole program: the applied input violates it "
+        "least, serving the rows of higher priority first. Use a slower motion, slower gains or fewer rows."
     ),
     Status.HELD: (
         "There is no new output for this sample: the last safe one is applied instead. See the message for the cause."

@@ -21,7 +21,7 @@ from .mechanisms.mechanism import Closure, mechanism, without_rows
 from .mechanisms.planar_linkage import Bar, Slider, Spring, planar_linkage
 from .robot import Robot
 from .urdf.loader import load_urdf
-from .variants import combine, with_drive, with_inputs, with_scene
+from .variants import combine, with_drive, with_inputs, with_limits, with_scene
 
 __all__ = [
     "Robot",
@@ -48,6 +48,7 @@ __all__ = [
     "without_rows",
     "with_inputs",
     "with_drive",
+    "with_limits",
     "with_scene",
     "combine",
     "disturb",

@@ -94,8 +94,7 @@ def _along(robot: Robot, on: str | ca.SX | None, name: str) -> tuple[ca.SX | Non
     """Return the expression that a force acts along, and a name for each component."""
     c = robot.coordinates
     if on is None:
-        # Velocities that are rates have the names of their coordinates.
-        return None, c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
+        return None, c.velocity_names
     if isinstance(on, str):
         if on not in robot.points:
             raise ModelError(f"{name}: " + unknown_name(f"point of {robot.name}", on, robot.points))

@@ -70,5 +70,8 @@ class Limits:
         return cls(np.full(nq, -np.inf), np.full(nq, np.inf), np.full(nv, np.inf), np.full(nu, np.inf))
 
 
+DECLARE_EFFORT = "declare them by erugin.robots.with_limits(robot, effort=…)"
+"""Remedy for a robot without limits of its inputs, for messages."""
+
 NO_LIMITS = Limits.none(0, 0, 0)
 """No bounds, for any sizes."""

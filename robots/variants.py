@@ -1,4 +1,4 @@
-"""Variants of robots: another drive, parameters of the surroundings, several robots combined into one."""
+"""Variants of robots: another drive, other limits, parameters of the surroundings, several robots combined into one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.parameters import Parameters
+from ..symbolic.validation import real_number, vector_argument
 from .dynamics import Dynamics
 from .frame import Frame
 from .limits import Limits
@@ -80,6 +82,71 @@ def with_inputs(robot: Robot, names: Iterable[str]) -> Robot:
         input_units=tuple(robot.input_units[i] for i in indices),
         limits=dataclasses.replace(robot.limits, effort=robot.limits.effort[indices]),
     )
+
+
+def with_limits(
+    robot: Robot,
+    *,
+    effort: ArrayLike | Mapping[str, float] | None = None,
+    speed: ArrayLike | Mapping[str, float] | None = None,
+    lower: ArrayLike | Mapping[str, float] | None = None,
+    upper: ArrayLike | Mapping[str, float] | None = None,
+) -> Robot:
+    """Return the robot with other limits: |u| ≤ effort, |v| ≤ speed, lower ≤ q ≤ upper.
+
+    The equations of motion do not enforce them. Laws with ``realization="bounded"``, ``Saturation``, optimal control
+    and exports read them from ``robot.limits``. Each argument is one number for all, an array, or a mapping from names
+    to numbers; limits that are not given or not named stay as they are, and infinity removes one.
+
+    Args:
+        robot: the robot with its present limits.
+        effort: greatest |u|, by names of inputs or shape (nu,) [N, N m or V].
+        speed: greatest |v|, by names of the coordinates whose rates they are, or of the symbols of other velocities; or
+            shape (nv,).
+        lower: least coordinates, by name or shape (nq,).
+        upper: greatest coordinates, by name or shape (nq,).
+
+    Raises:
+        ModelError: if no limit is given, for an unknown name, another shape, a NaN, a negative effort or speed, a lower
+            limit above the upper one, or a robot without the inputs that a limit is for.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"robot must be a Robot, got {robot!r}")
+    given = {"effort": effort, "speed": speed, "lower": lower, "upper": upper}
+    if all(value is None for value in given.values()):
+        raise ModelError("with_limits requires effort=, speed=, lower= or upper=")
+    names = {
+        "effort": ("input", robot.input_names),
+        "speed": ("velocity", robot.coordinates.velocity_names),
+        "lower": ("coordinate", robot.coordinates.names),
+        "upper": ("coordinate", robot.coordinates.names),
+    }
+    limits: dict[str, NDArray[np.float64]] = {key: getattr(robot.limits, key) for key in given}
+    limits |= {key: _limits_of(robot, key, value, *names[key]) for key, value in given.items() if value is not None}
+    for name, low, high in zip(robot.coordinates.names, limits["lower"], limits["upper"], strict=True):
+        if low > high or low == np.inf or high == -np.inf:
+            raise ModelError(f"{robot.name}: lower must not be above upper, got {low:g} and {high:g} for {name!r}")
+    return dataclasses.replace(robot, limits=Limits(**limits))
+
+
+def _limits_of(
+    robot: Robot, key: str, value: ArrayLike | Mapping[str, float], kind: str, names: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Return the limits of one kind, those that are not named as they are."""
+    if not names:
+        raise ModelError(f"{key}: {robot.name} has no {kind} to limit")
+    if isinstance(value, Mapping):
+        found = np.array(getattr(robot.limits, key))
+        for name, number in value.items():
+            if name not in names:
+                raise ModelError(f"{key}: " + unknown_name(f"{kind} of {robot.name}", str(name), names))
+            found[names.index(name)] = real_number(f"{key} of {name!r}", number)
+    else:
+        found = vector_argument(key, value, len(names), f"for {', '.join(names)}, or a mapping from these names")
+    for name, number in zip(names, found, strict=True) if key in ("effort", "speed") else ():
+        if number < 0.0:
+            raise ModelError(f"{robot.name}: {key} must not be negative, got {number:g} for {name!r}")
+    return found
 
 
 def with_scene(robot: Robot, parameters: Parameters) -> Robot:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..symbolic.compiled_rollout import CompiledRollout, RolloutLoop
 from ..symbolic.compiler import vector_width
 from ..symbolic.validation import whole
+from .closed_loop import ClosedLoop
 from .integrators.integrator import Advance, StepBlock
 from .record import Record
 from .sample_window import BLOCK, SampleWindow
@@ -25,6 +26,8 @@ CHUNK = 128
 """Lanes that are advanced and checked at a time, so that a block of their samples fits into a core's cache."""
 TOGETHER = 2 * CHUNK * BLOCK
 """Samples of all lanes of a chunk in a block."""
+MEMORIES = 2**21
+"""Numbers of the controllers' memories in a block: what is remembered may be much more than what is recorded."""
 BLOCKS = 5
 """Blocks of a run of few lanes that may end early by its stop condition: samples after the end are wasted."""
 WATCH = 0.05
@@ -137,6 +140,8 @@ def run_together(record: Record, runner: LaneRunner, x: Array, threads: int, pro
     # With a progress function the blocks are short, so that it is called often.
     stops = record.run.loop.sizes["stop"] > 0
     block = block_length(record.run.samples, chunk, stops) if progress is None else BLOCK
+    if numbers := record.run.loop.sizes.get("memory", 0):
+        block = min(block, max(BLOCK, MEMORIES // (chunk * numbers)))
     bounds = [(first, min(first + chunk, lanes)) for first in range(0, lanes, chunk)]
     done, halt = np.zeros(len(bounds)), threading.Event()
 
@@ -183,9 +188,13 @@ class CompiledRunner:
 
     Attributes:
         rollout: the loop over steps, compiled.
+        initial: memory of the controller before the first sample, shape (nz,).
+        drawn: random numbers of all samples of a run, shape (samples, nw).
     """
 
     rollout: CompiledRollout
+    initial: Array = field(default_factory=lambda: np.zeros(0))
+    drawn: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def of(cls, loop: RolloutLoop, *, batch: bool) -> CompiledRunner | None:
@@ -197,6 +206,22 @@ class CompiledRunner:
         """
         compiled = loop.compile(vector_width() if batch else 1)
         return None if isinstance(compiled, str) else cls(compiled)
+
+    def for_run(self, loop: ClosedLoop, samples: int, step: float, t0: float) -> CompiledRunner:
+        """Return the runner with the memory and the random numbers of a run from its start.
+
+        Args:
+            loop: the closed loop.
+            samples: number of samples of a full run.
+            step: h [s].
+            t0: time of the first sample [s].
+        """
+        symbolic = loop.symbolic()
+        if symbolic is None or symbolic.law is None or symbolic.law.memory is None:
+            return self
+        law, times = symbolic.law, t0 + np.arange(samples, dtype=np.float64) * step
+        drawn = np.ascontiguousarray(law.draw(times, np.ones(samples, dtype=np.bool_)))
+        return replace(self, initial=law.initial, drawn=drawn)
 
     @property
     def width(self) -> int:
@@ -211,8 +236,10 @@ class CompiledRunner:
             step: h [s].
             t0: time of the first sample [s].
         """
+        z = np.tile(self.initial, (len(numbers), 1))
 
         def advance(window: SampleWindow, x: Array) -> None:
-            self.rollout.run(window.lanes, window.first, t0, step, x, numbers, [window.states, *window.data.values()])
+            outputs = [window.states, *window.data.values()]
+            self.rollout.run(window.lanes, window.first, t0, step, x, numbers, outputs, z, self.drawn)
 
         return advance

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
+from ..controllers.law import Law
 from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
@@ -43,11 +44,13 @@ class Symbols:
         t: time [s].
         x: state (q, v), shape (nx,).
         p: parameters of the plant, then of the controller, shape (np,).
+        z: memory of the controller, shape (nz,).
     """
 
     t: ca.SX
     x: ca.SX
     p: ca.SX
+    z: ca.SX
 
 
 class ClosedLoop(ABC):
@@ -87,14 +90,15 @@ class ClosedLoop(ABC):
         """ẋ as a function of t and x, for parameters p of plant and controller."""
 
     @contextmanager
-    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int, z: Array) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ as it was in the step before one of the last samples, to repeat that step.
 
         Args:
             p: parameters of plant and controller.
             since: number of samples observed after that one.
+            z: memory of the controller in that step, if it is recorded; otherwise empty.
         """
-        del since
+        del since, z
         yield self.derivative(p)
 
     @abstractmethod
@@ -139,6 +143,7 @@ class SymbolicLoop(ClosedLoop):
         outputs: expressions that are recorded, by key.
         shared_parameters: pairs of indices in p of the parameters that plant and controller share by name: the plant's,
             then the controller's.
+        law: the law in the plant's symbols; None for free motion.
     """
 
     def __init__(
@@ -149,6 +154,7 @@ class SymbolicLoop(ClosedLoop):
         *,
         monitor_rank: bool = True,
         metrics: ca.SX,
+        law: Law | None = None,
     ) -> None:
         """Join the expressions; the symbols of a controller's own model are replaced by the plant's.
 
@@ -158,6 +164,7 @@ class SymbolicLoop(ClosedLoop):
             stop: scalar expression that is recorded, or None.
             monitor_rank: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
+            law: the controller's law, which may have a memory; that of a controller without memory if not given.
 
         Raises:
             ModelError: if plant and model have different sizes, or ``stop`` uses foreign symbols.
@@ -165,22 +172,22 @@ class SymbolicLoop(ClosedLoop):
         self.robot, self.driver = robot, controller
         c = robot.coordinates
         self.nx = c.nq + c.nv
-        output = deviation = pivots = relative = active = controller_p = ca.SX(0, 1)
+        output = deviation = controller_p = ca.SX(0, 1)
         force = ca.SX.zeros(c.nv)
-        law = None if controller is None else controller.law
+        if law is None and controller is not None:
+            law = controller.law
         if controller is not None and law is not None:
             model = controller.robot.coordinates
             controller_p = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in controller.parameters.names))
             old = ca.vertcat(model.t, model.q, model.v, controller.parameters.symbols)
-            new = ca.vertcat(c.t, c.q, c.v, controller_p)
-            output, pivots, relative, active = (
-                ca.substitute(e, old, new) for e in (law.output, law.pivots, law.relative_pivots, law.active)
-            )
+            law = law.at(old, ca.vertcat(c.t, c.q, c.v, controller_p))
+            output, deviation = law.output, law.deviation
             force = output if controller.applies_force else robot.input_matrix @ output
-            deviation = ca.substitute(law.deviation, old, new)
+        self.law = law
         if controller is not None and ca.depends_on(deviation, controller.robot.coordinates.a):
             deviation = ca.substitute(deviation, controller.robot.coordinates.a, robot.acceleration_under(force)[0])
-        self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, controller_p))
+        z = ca.SX(0, 1) if law is None else law.z
+        self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, controller_p), z)
         self._force, self.applied_force = force, ca.densify(force)
         nothing = ca.SX(0, 1)
         if controller is None:
@@ -195,15 +202,17 @@ class SymbolicLoop(ClosedLoop):
         self.outputs = {
             "output": output,
             "deviation": deviation,
-            "pivots": pivots,
-            "relative_pivots": relative,
-            "active": active,
-            "status": ca.SX(0, 1),
+            "pivots": nothing if law is None else law.pivots,
+            "relative_pivots": nothing if law is None else law.relative_pivots,
+            "active": nothing if law is None else law.active,
+            "status": nothing if law is None else law.status,
             "energy": robot.kinetic_energy + robot.potential_energy,
             "stop": stop,
             **natural_pivots(robot, monitor_rank),
             "metrics": metrics,
         }
+        if z.numel():
+            self.outputs["memory"] = z
         self.sizes = {key: expression.numel() for key, expression in self.outputs.items()}
         own = () if law is None or controller is None else controller.parameters.names
         plant = robot.parameters.names
@@ -216,17 +225,22 @@ class SymbolicLoop(ClosedLoop):
         c = self.robot.coordinates
         return ca.vertcat(c.N @ c.v, self.robot.acceleration_under(self._force)[0])
 
+    @property
+    def has_memory(self) -> bool:
+        """True if the law has a memory."""
+        return self.symbols.z.numel() > 0
+
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
         """ẋ from the compiled kernel."""
         kernel = self._rate_kernel
         return lambda t, x: kernel(t, x, p)[0]
 
     @contextmanager
-    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int, z: Array) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ from an interpreted kernel: too few steps are repeated for compilation to pay."""
         del since
         kernel = self._plain_rate
-        yield lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+        yield lambda t, x: np.atleast_1d(kernel(t, x, p, z)[0])
 
     def force(self, p: Array) -> Callable[[float, Array], Array]:
         """Force from the law's kernel, or from ``control`` where the controller's model has natural constraints.
@@ -256,7 +270,8 @@ class SymbolicLoop(ClosedLoop):
     @functools.cached_property
     def _plain_rate(self) -> Kernel:
         s = self.symbols
-        return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate}, compiled=False)
+        inputs = {"t": s.t, "x": s.x, "p": s.p, "z": s.z}
+        return Kernel("closed_loop_rate", inputs, {"rate": self.rate}, compiled=False)
 
     @functools.cached_property
     def _force_kernel(self) -> Kernel:
@@ -354,7 +369,7 @@ class PythonLoop(ClosedLoop):
         return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
 
     @contextmanager
-    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int, z: Array) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ that calls the controller with the memory that it had then."""
         memory, remembered = self.controller.memory, len(self._memories) > since
         if remembered:

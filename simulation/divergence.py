@@ -99,6 +99,7 @@ class DivergenceDetector:
         ]
         self._alike = np.array([[one == other for other in units] for one in units])
         self._level = np.full_like(self._bounds, FIRST)
+        self._memory = np.zeros(0)
         self._checked = integrator is not None and integrator.amplification(0j) > 0.0
         stiff = integrator is not None and integrator.amplification(STIFF + 0j) <= 1.0
         self._explicit = integrator is not None and not stiff
@@ -150,11 +151,27 @@ class DivergenceDetector:
                 return begin, f"{self._text(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
             known = np.concatenate([past, states[: begin + 1]])[-STRETCH - 1 :]
             if self._checked and len(known) > 1 and not self._is_resolved(known):
-                with self._lock, self._loop.replay(self._p[lane], window.n - 1 - begin) as rate:
+                memory = self._memory_before(window, lane, begin)
+                with self._lock, self._loop.replay(self._p[lane], window.n - 1 - begin, memory) as rate:
                     reason = self._error(rate, window.first + begin, known, high)
                 if reason:
                     return begin, f"{reason}: the step of {self._step:.3g} s is too long for this motion"
             self._level[lane] = np.where(high, AGAIN * np.abs(here), self._level[lane])
+
+    def remember(self, window: SampleWindow) -> None:
+        """Keep what is needed of a window to repeat the step after it.
+
+        Args:
+            window: the samples, all of them checked.
+        """
+        if "memory" in window.data:
+            self._memory = window.data["memory"][:, -1].copy()
+
+    def _memory_before(self, window: SampleWindow, lane: int, index: int) -> Array:
+        """Memory of the controller in the step that led to a sample."""
+        if "memory" not in window.data:
+            return self._memory
+        return np.asarray(window.data["memory"][lane, index - 1] if index else self._memory[lane], dtype=np.float64)
 
     def _is_resolved(self, states: Array) -> bool:
         """True if the samples show that the last step resolves the motion, so that a Python law is not called again."""

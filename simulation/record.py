@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..controllers.controller import Controller
+from ..controllers.controller import Controller, Tick, memory_after
 from ..controllers.program.diagnostics import NEARLY_DEPENDENT
 from ..controllers.status import Status
 from ..symbolic.errors import (
@@ -44,6 +44,10 @@ RECORDED_KEYS = ("output", "deviation", "energy", "relative_pivots", "active", "
 FULL_LENGTH = "the duration is over"
 CONFIRMED = 20
 """Number of consecutive confirmed samples, the most doubtful first, after which all others count as confirmed."""
+WORDED = 20
+"""Number of status changes of a lane that are explained by their causes; for later ones the status alone is given."""
+TAIL = 3
+"""Number of samples, the last ones, of which a record keeps the controller's memory."""
 EXTRA_NUMBERS = 4
 """Additional values per sample of a trajectory: time, status and temporary masks."""
 
@@ -116,7 +120,8 @@ class Record:
         ended: True for lanes that have ended, shape (lanes,).
         failure: status for which a lane had to stop, shape (lanes,); OK if it did not have to.
         ending: reason for which each lane ended, as a sentence, shape (lanes,).
-        notes: times and messages of status changes of a controller without a symbolic law, shape (lanes,).
+        notes: times and messages of status changes of a controller that has a status, shape (lanes,).
+        memories: memory of a symbolic law after each of the last samples, shape (lanes, 3, nz).
         metrics: values at the last sample, shape (lanes, number of metrics).
     """
 
@@ -148,6 +153,11 @@ class Record:
         self._totals: MetricTotals | None = None
         self._rooms: dict[str, Array] = {}
         self._past = np.empty((lanes, 0, loop.nx))
+        symbolic = loop.symbolic()
+        self._law = None if symbolic is None else symbolic.law
+        initial = np.zeros(0) if self._law is None else self._law.initial
+        self.memories = np.tile(initial, (lanes, TAIL, 1))
+        self._status = np.full(lanes, int(Status.OK), dtype=np.int64)
 
     def __len__(self) -> int:
         """Number of lanes."""
@@ -161,7 +171,8 @@ class Record:
             end: index after the last lane.
         """
         part, lanes = copy.copy(self), slice(first, end)
-        for name in ("p", "states", "count", "stored", "ended", "failure", "ending", "notes", "metrics"):
+        shared = ("p", "states", "count", "stored", "ended", "failure", "ending", "notes", "metrics", "memories")
+        for name in (*shared, "_status"):
             setattr(part, name, getattr(self, name)[lanes])
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
@@ -220,6 +231,9 @@ class Record:
             self.metrics[lanes] = metrics
         for ending in endings:
             self._end(ending, window)
+        if self._law is not None:
+            self._note_statuses(window, last)
+            self._remember(window, last)
         self.ended[lanes] = over[lanes]
 
     def fail(self, lane: int, error: BaseException) -> None:
@@ -330,6 +344,53 @@ class Record:
         self.count[lanes] = first + ends + 1
         self.stored[lanes] = behind + 1
 
+    def _note_statuses(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
+        """Note the changes of status up to each lane's last sample, with their causes."""
+        if not window.data["status"].shape[2]:
+            return
+        lanes = window.lanes
+        statuses = window.data["status"][lanes, :, 0]
+        before = np.column_stack([self._status[lanes], statuses[:, :-1]])
+        changed = (statuses != before) & np.isfinite(statuses) & (np.arange(window.n) <= last[lanes][:, None])
+        for j, k in np.argwhere(changed).tolist():
+            lane, status = int(lanes[j]), Status(int(statuses[j, k]))
+            t, said = self.run.time(window.first + k), ""
+            notes = self.notes[lane] or ()
+            if status is not Status.OK and len(notes) < WORDED:
+                tick = self._evaluated(window, lane, k)
+                said = str(tick) if isinstance(tick, EruginError) else tick.message
+            self.notes[lane] = (*notes, (t, said or status.sentence))
+        ends = statuses[np.arange(len(lanes)), last[lanes]]
+        self._status[lanes] = np.where(np.isfinite(ends), ends, self._status[lanes])
+
+    def _evaluated(self, window: SampleWindow, lane: int, index: int) -> Tick | EruginError:
+        """Evaluate a law with a memory at a sample, for its words; return the error where it has no output."""
+        run, law, controller = self.run, self._law, self.run.controller
+        assert law is not None
+        assert controller is not None
+        nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
+        x, t = window.states[lane, index], run.time(window.first + index)
+        remembered = "memory" in window.data and index > 0
+        before = window.data["memory"][lane, index - 1] if remembered else self.memories[lane, -1]
+        try:
+            with run.lock:
+                arguments = controller.arguments(t, x[:nq], x[nq:], self.p[lane, split:])
+                memory = memory_after(controller.evaluate(*arguments, law.restore(before)))
+                tick = controller.evaluate(*arguments, memory)
+                return controller.failure(tick, t) or tick
+        except EruginError as error:
+            return error
+
+    def _remember(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
+        """Keep the memories after each lane's last samples."""
+        if "memory" not in window.data:
+            return
+        lanes = window.lanes[:, None]
+        places = last[window.lanes][:, None] + np.arange(1 - TAIL, 1)
+        within = window.data["memory"][lanes, np.maximum(places, 0)]
+        earlier = self.memories[lanes, np.clip(places + TAIL, 0, TAIL - 1)]
+        self.memories[window.lanes] = np.where((places >= 0)[:, :, None], within, earlier)
+
     def _end(self, ending: Ending, window: SampleWindow) -> None:
         """Record the reason for which a lane ends."""
         lane, run = ending.lane, self.run
@@ -341,6 +402,11 @@ class Record:
             self.ending[lane] = f"at t = {t:g} s, {ending.reason}. {ending.status.sentence}"
         else:
             self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.reason}"
+        if ending.status is Status.NOT_FINITE and "memory" in window.data:
+            error = self._evaluated(window, lane, ending.index)
+            if isinstance(error, EruginError):
+                self.failure[lane] = next((s for kind, s in FAILURES.items() if isinstance(error, kind)), Status.FAILED)
+                self.ending[lane] = f"at t = {t:g} s: {error}"
         if ending.by_program and run.controller is not None:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
+from ..symbolic.compiled_rollout import RolloutLoop
 from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from ..symbolic.validation import finite, positive, require_distinct_times, step_count, whole
-from .batch import CompiledRunner, LaneRunner, run_alone, run_together, thread_count
-from .closed_loop import ClosedLoop, close_loop
+from .batch import CompiledRunner, run_alone, run_together, thread_count
+from .closed_loop import ClosedLoop, SymbolicLoop, close_loop
 from .initial_conditions import BatchValues, InitialConditions, Values, require_own_names
 from .integrators.integrator import Integrator, StartRun
 from .integrators.rk4 import RK4
@@ -74,7 +75,10 @@ class Simulator:
         self._rollout_loop = self._integrator.rollout_loop(self._loop)
         # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
-        self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
+        self._metrics, self._monitors_rank = expressions, not dependent
+        self._runners: dict[tuple[bool, bool, int], CompiledRunner | None] = {}
+        self._memory_loops: dict[float, tuple[SymbolicLoop, RolloutLoop] | None] = {}
+        self._memory: object | None = None
         if self._rollout_loop is None:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
@@ -86,15 +90,18 @@ class Simulator:
         build = functools.partial(Simulator, integrator=self._integrator, stop=self._stop, metrics=self.metrics)
         return build, (self.robot, self.controller)
 
-    @property
-    def is_vectorized(self) -> bool:
-        """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
-        return self._rollout_loop is not None
+    def is_vectorized(self, step: float) -> bool:
+        """Return True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one.
+
+        Args:
+            step: interval of samples [s].
+        """
+        return self._rollout_loop is not None or self._memory_loop(positive("step", step)) is not None
 
     @property
     def memory(self) -> object | None:
         """Memory of the controller before it observed the last sample but one of the last run."""
-        return self._loop.memory
+        return self._memory
 
     def run(
         self,
@@ -214,8 +221,10 @@ class Simulator:
         h = span / steps
         advice = "take a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
         advice += f", or every= to store fewer samples (one of {every:,} now)"
+        found = self._memory_loop(h) if restart else None
+        loop, rollout_loop = (self._loop, self._rollout_loop) if found is None else found
         run = RunSettings(
-            self._loop,
+            loop,
             self.controller,
             steps + 1,
             h,
@@ -237,15 +246,18 @@ class Simulator:
             if self._limit is not None:
                 self._limit.check(own, h, batch=starts.batch)
             before = None if self._natural is None else self._natural.previous_pivots(x, plant, t0, h)
-            runner = self._runner(lanes > 1, self._is_exact(numbers))
+            runner = self._runner(loop, rollout_loop, lanes > 1, self._is_exact(loop, numbers))
+            if runner is None and found is not None:
+                run, loop = replace(run, loop=self._loop), self._loop
         record = Record(run, numbers, before)
         cause: BaseException | None = None
         spent = 0.0
         try:
             if runner is not None:
                 began = time.perf_counter()
-                run_together(record, runner, x, workers, progress)
+                run_together(record, runner.for_run(loop, steps + 1, h, t0), x, workers, progress)
                 spent = time.perf_counter() - began
+                self._recall(loop, record)
             else:
                 with contextlib.ExitStack() as held:
                     for lock in (self._lock, *_locks_of(self.controller)):
@@ -264,6 +276,7 @@ class Simulator:
                         finally:
                             spent += time.perf_counter() - began
                             record.notes[lane] = self._loop.notes
+                            self._memory = self._loop.memory
         except KeyboardInterrupt as interrupt:
             record.ending[~record.ended] = "interrupted"
             message = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
@@ -278,19 +291,55 @@ class Simulator:
         """Function that starts a run of a single lane where the whole run is not machine code."""
         return self._integrator.prepare(self._loop)
 
-    def _runner(self, batch: bool, exact: bool) -> LaneRunner | None:
-        if self._rollout_loop is None:
+    def _memory_loop(self, step: float) -> tuple[SymbolicLoop, RolloutLoop] | None:
+        """Closed loop of a law that remembers, as expressions for a step; None if it must be called from Python."""
+        controller = self.controller
+        if controller is None or controller.law is not None:
             return None
-        key = batch, exact
+        # Only the number of samples in a delay depends on the step.
+        step = float(f"{step:.9g}")
+        if step not in self._memory_loops:
+            self._memory_loops[step] = None
+            law = controller.sampled_law(step)
+            if law is not None:
+                loop = SymbolicLoop(
+                    self.robot,
+                    controller,
+                    self._stop,
+                    monitor_rank=self._monitors_rank,
+                    metrics=self._metrics,
+                    law=law,
+                )
+                rollout_loop = self._integrator.rollout_loop(loop)
+                if rollout_loop is not None:
+                    self._memory_loops[step] = loop, rollout_loop
+        return self._memory_loops[step]
+
+    def _recall(self, loop: ClosedLoop, record: Record) -> None:
+        """Give the memory after a run to the controller; after that of the last lane, as if lanes ran in turn."""
+        symbolic = loop.symbolic()
+        if symbolic is None or symbolic.law is None or self.controller is None or symbolic.law.memory is None:
+            return
+        law, (earlier, _, last) = symbolic.law, record.memories[-1]
+        with self._lock:
+            self._memory = law.restore(earlier)
+            self.controller.remember(law.restore(last))
+
+    def _runner(
+        self, loop: ClosedLoop, rollout_loop: RolloutLoop | None, batch: bool, exact: bool
+    ) -> CompiledRunner | None:
+        if rollout_loop is None:
+            return None
+        key = batch, exact, id(loop)
         if key not in self._runners:
-            symbolic = self._loop.symbolic()
+            symbolic = loop.symbolic()
             shared = symbolic.shared_parameters if exact and symbolic is not None else ()
-            self._runners[key] = CompiledRunner.of(replace(self._rollout_loop, shared_parameters=shared), batch=batch)
+            self._runners[key] = CompiledRunner.of(replace(rollout_loop, shared_parameters=shared), batch=batch)
         return self._runners[key]
 
-    def _is_exact(self, numbers: Array) -> bool:
+    def _is_exact(self, loop: ClosedLoop, numbers: Array) -> bool:
         """True if the controller's model has the plant's values in all lanes; numbers of shape (lanes, np)."""
-        symbolic = self._loop.symbolic()
+        symbolic = loop.symbolic()
         if symbolic is None or not symbolic.shared_parameters:
             return False
         ours, theirs = (numbers[:, [pair[i] for pair in symbolic.shared_parameters]] for i in (0, 1))

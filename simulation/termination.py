@@ -130,6 +130,7 @@ class TerminationMonitor:
             before[rows] = data[key][:, -1]
         if self._natural is not None:
             self._natural.update(data[NATURAL[0]], rows)
+        self._divergence.remember(window)
         return endings
 
     def _are_regular(self, data: dict[str, Array], high: dict[str, Array], rows: Rows) -> Flags:

@@ -1,10 +1,10 @@
-"""Compiled rollouts: many systems ẋ = f(t, x, p) integrated side by side in one loop of machine code."""
+"""Compiled rollouts: many systems ẋ = f(t, x, p, z) integrated side by side in one loop of machine code."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -20,12 +20,13 @@ from .runge_kutta import Tableau
 
 Array = NDArray[np.float64]
 
-RATE, CORRECTED = "march_rate", "march_corrected"
+NOTHING: Array = np.zeros((0, 0))
+RATE, CORRECTED, SAMPLED = "march_rate", "march_corrected", "march_sampled"
 _WHOLE, _REAL, _PLACE = ctypes.c_longlong, ctypes.c_double, ctypes.c_void_p
 _Number = type[ctypes.c_longlong] | type[ctypes.c_double] | type[ctypes.c_void_p]
 ARGUMENTS: tuple[_Number, ...] = (
     *(_PLACE, _WHOLE, _WHOLE, _WHOLE, _REAL, _REAL),
-    *(_PLACE, _PLACE, _WHOLE, _PLACE, _PLACE, _PLACE),
+    *(_PLACE, _PLACE, _WHOLE, _PLACE, _PLACE, _PLACE, _PLACE, _PLACE),
 )
 
 
@@ -46,6 +47,10 @@ class RolloutLoop:
         tableau: the method.
         shared_parameters: pairs of indices in p whose values are the same in every system: what depends on either is
             then computed once, with the same bits.
+        z: memory, which changes at the beginning of each step only, shape (nz,).
+        sampled: z at the beginning of a step, of its value in the step before; what is recorded, the rate and the
+            correction read the new one, shape (nz,).
+        w: numbers drawn for each step, the same for all systems, which only ``sampled`` may read, shape (nw,).
     """
 
     t: ca.SX
@@ -56,20 +61,29 @@ class RolloutLoop:
     correction: ca.SX | None
     tableau: Tableau
     shared_parameters: tuple[tuple[int, int], ...] = ()
+    z: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    sampled: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    w: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
         states = {RATE: self.rate} if self.correction is None else {RATE: self.rate, CORRECTED: self.correction}
-        reserved = sorted({RATE, CORRECTED} & set(self.recorded))
+        reserved = sorted({RATE, CORRECTED, SAMPLED} & set(self.recorded))
         if reserved:
             raise ModelError(f"{reserved[0]!r} is reserved for the state; choose another name for what is recorded")
-        known = {s.element_hash() for s in ca.symvar(ca.vertcat(self.t, self.x, self.p))}
+        known = {s.element_hash() for s in ca.symvar(ca.vertcat(self.t, self.x, self.p, self.z))}
         used = ca.veccat(*states.values(), *self.recorded.values())
         foreign = sorted({s.name() for s in ca.symvar(used) if s.element_hash() not in known})
         if foreign:
             raise ModelError(
-                f"{', '.join(foreign)} must be in t, x or p to be used in a rate, a record or a correction"
+                f"{', '.join(foreign)} must be in t, x, p or z to be used in a rate, a record or a correction"
             )
+        known |= {s.element_hash() for s in ca.symvar(self.w)}
+        foreign = sorted({s.name() for s in ca.symvar(self.sampled) if s.element_hash() not in known})
+        if foreign:
+            raise ModelError(f"{', '.join(foreign)} must be in t, x, p, z or w to be used in sampled")
+        if self.sampled.numel() != self.z.numel():
+            raise ModelError(f"sampled must have the shape of z, {self.z.shape}, got {self.sampled.shape}")
         for key, expression in states.items():
             if expression.shape != self.x.shape:
                 raise ModelError(f"{key} must have the shape of x, {self.x.shape}, got {expression.shape}")
@@ -88,8 +102,10 @@ class RolloutLoop:
             raise ModelError(f"lanes must be 1 or {width} on this machine, got {lanes}")
         if lanes == 1:
             width = min(width, SCALAR_WIDTH)
-        inputs, observed = {"t": self.t, "x": self.x, "p": self.p}, {**self.recorded, RATE: self.rate}
+        inputs = {"t": self.t, "x": self.x, "p": self.p, "z": self.z, "w": self.w}
+        observed = {**self.recorded, RATE: self.rate}
         corrected = {} if self.correction is None else {CORRECTED: self.correction}
+        sampled = {SAMPLED: self.sampled} if self.z.numel() else {}
         method = (self.tableau.a, self.tableau.b, self.tableau.c)
 
         same = {(PARAMETER_INPUT, other): (PARAMETER_INPUT, one) for one, other in self.shared_parameters}
@@ -99,12 +115,13 @@ class RolloutLoop:
                 SymbolicFunction("rate", inputs, {RATE: self.rate}).tape().merge_inputs(same),
                 SymbolicFunction("observe", inputs, observed).tape().merge_inputs(same),
                 SymbolicFunction("correct", inputs, corrected).tape().merge_inputs(same) if corrected else None,
+                SymbolicFunction("sample", inputs, sampled).tape().merge_inputs(same) if sampled else None,
                 method,
                 lanes=lanes,
                 width=width,
             )
 
-        identity = SymbolicFunction("march", inputs, observed | corrected).identity(
+        identity = SymbolicFunction("march", inputs, observed | corrected | sampled).identity(
             lanes, width, method, self.shared_parameters
         )
         call = load_machine_code(identity, write, lambda path: ctypes.CDLL(str(path)).march, OSError, AttributeError)
@@ -112,7 +129,8 @@ class RolloutLoop:
             return call
         call.restype, call.argtypes = ctypes.c_int, ARGUMENTS
         sizes = (self.x.numel(), *(e.numel() for e in self.recorded.values()))
-        return CompiledRollout(lanes, self.x.numel(), self.p.numel(), sizes, call, self)
+        memory = self.z.numel(), self.w.numel()
+        return CompiledRollout(lanes, self.x.numel(), self.p.numel(), memory, sizes, call, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +141,14 @@ class CompiledRollout:
         lanes: systems side by side.
         nx: size of a state.
         parameters: number of parameters.
+        memory: sizes of z and w.
         sizes: sizes of x and of each output.
     """
 
     lanes: int
     nx: int
     parameters: int
+    memory: tuple[int, int]
     sizes: tuple[int, ...]
     _call: Callable[..., int]
     _loop: RolloutLoop
@@ -150,6 +170,8 @@ class CompiledRollout:
         x: Array,
         p: Array,
         outputs: Sequence[Array],
+        z: Array = NOTHING,
+        w: Array = NOTHING,
     ) -> None:
         """Take one step for each sample of the outputs; may run in several threads at once, on different systems.
 
@@ -162,6 +184,9 @@ class CompiledRollout:
             p: parameters, shape (K, np), or (1, np) if all systems share them.
             outputs: x and the recorded values at the start of each step, shape (K, n, size) each, with any strides
                 except that the numbers of one sample are contiguous.
+            z: memories, shape (K, nz), updated in place; may be omitted without z.
+            w: numbers drawn for each step from step 0 on, shape (n, nw) with n of at least first + steps; may be
+                omitted without w.
 
         Raises:
             ShapeError: if arrays have other types, shapes or orders, or a system occurs twice.
@@ -171,18 +196,32 @@ class CompiledRollout:
             raise ShapeError(f"systems must be indices of rows, shape (k,), got {systems.dtype} of {systems.shape}")
         lanes = np.ascontiguousarray(systems, dtype=np.int64)
         steps = self._checked(lanes, x, p, outputs)
+        self._check_memory(len(x), first + steps, z, w)
         count = len(outputs)
         # A size of zero leaves the pointer without meaning, and the strides too.
         pointers = (ctypes.c_void_p * count)(*(a.ctypes.data if a.size else None for a in outputs))
         by_lane = (ctypes.c_longlong * count)(*(a.strides[0] // 8 for a in outputs))
         by_step = (ctypes.c_longlong * count)(*(a.strides[1] // 8 for a in outputs))
         stride = 0 if len(p) == 1 else p.shape[1]
-        where = lanes.ctypes.data, len(lanes), first, steps, t0, h, x.ctypes.data, p.ctypes.data, stride
-        if len(lanes) and steps and self._call(*where, pointers, by_lane, by_step):
+        where = lanes.ctypes.data, len(lanes), first, steps, t0, h, x.ctypes.data, p.ctypes.data, stride, z.ctypes.data
+        if len(lanes) and steps and self._call(*where, w.ctypes.data, pointers, by_lane, by_step):
             raise OutOfMemoryError(
                 f"the work areas of {self.lanes} systems of {self.nx} numbers side by side do not fit into memory: "
                 "free memory, or run the systems one by one"
             )
+
+    def _check_memory(self, rows: int, steps: int, z: Array, w: Array) -> None:
+        """Check the memories and the numbers drawn for the steps."""
+        nz, nw = self.memory
+        for name, array, size, least in (("z", z, nz, rows), ("w", w, nw, steps)):
+            if not size:
+                continue
+            if array.dtype != np.float64 or array.ndim != 2 or array.shape[1] != size or len(array) < least:
+                raise ShapeError(f"{name} must have shape ({least}, {size}) of float64, got {array.shape}")
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                raise ShapeError(f"{name} must be row-major and aligned")
+        if nz and not z.flags.writeable:
+            raise ShapeError("z must be writeable")
 
     def _checked(self, lanes: NDArray[np.int64], x: Array, p: Array, outputs: Sequence[Array]) -> int:
         """Check the arrays; return the number of steps."""

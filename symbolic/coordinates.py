@@ -186,6 +186,11 @@ class Coordinates(Picklable):
         """True if the velocities are the rates of the coordinates, v = q̇ and N = I."""
         return self.nq == self.nv and ca.sparsify(self.N).is_eye()
 
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Name of each velocity: that of its coordinate where v = q̇, else that of its symbol."""
+        return self.names if self.are_rates else tuple(self.v[i].name() for i in range(self.nv))
+
     def rate(self, expression: ca.SX) -> ca.SX:
         """Total derivative with respect to time of an expression in (t, q, v).
 

@@ -55,7 +55,7 @@ from erugin.controllers.baselines import (
     tune,
 )
 from erugin.controllers.multipliers import ProximalMultipliers
-from erugin.controllers.wrappers import Delay, MeasurementNoise
+from erugin.controllers.wrappers import MeasurementNoise
 from erugin.robots import (
     Bar,
     Contact,
@@ -359,7 +359,6 @@ STRANGERS: list[Callable[[Any], object]] = [
     lambda value: CanonicalEuler(value),
     lambda value: register(value, "erugin/Stranger-v0"),
     lambda value: traits(value),
-    lambda value: Delay(LAW, 0.1).measured_state(value, 0.0, np.array(Q), np.array(V)),
 ]
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...controllers.controller import Controller, Law
+from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...controllers.status import Status
 from ...simulation.labels import Labels
 from ...symbolic.parameters import Parameters, Range

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
+from ...robots.limits import DECLARE_EFFORT
 from ...robots.robot import Robot
 from ...simulation.closed_loop import SymbolicLoop, close_loop
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
@@ -321,7 +322,7 @@ def export(
     law = require_symbolic_law(controller, "be written as C")
     c, effort = controller.robot.coordinates, controller.robot.limits.effort
     if saturate and (controller.applies_force or not np.isfinite(effort).any()):
-        why = f"{controller.robot.name} has no effort limits: set its limits"
+        why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
         if controller.applies_force:
             why = f"the output of {type(controller).__name__} is a force, not inputs"
         raise BridgeError(f"saturate=True requires input limits, but {why}")

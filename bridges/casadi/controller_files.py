@@ -10,7 +10,8 @@ from pathlib import Path
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from ...controllers.controller import Controller, Law, SymbolicController
+from ...controllers.controller import Controller, SymbolicController
+from ...controllers.law import Law
 from ...controllers.traits import Trait
 from ...robots.robot import Robot
 from ...simulation.labels import Columns, Labels

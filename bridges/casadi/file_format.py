@@ -16,7 +16,8 @@ from typing import cast
 
 import casadi as ca
 
-from ...controllers.controller import Controller, Law
+from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...simulation.labels import Columns, Labels
 from ...symbolic.errors import BridgeError, EruginError
 from ...symbolic.parameters import Parameters, Range

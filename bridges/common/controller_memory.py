@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
@@ -30,7 +29,6 @@ def model_parameters(controller: Controller, p: Values = None) -> dict[str, floa
     return {name: known[name] for name in controller.robot.parameters.names if name in known}
 
 
-PROBE_SAMPLES = 5
 _HOLDERS: dict[int, ControllerMemory] = {}
 """The memory that each controller uses at present, by the controller's ``id``: dataclasses may not be hashable."""
 
@@ -97,19 +95,6 @@ def with_memory(memory: ControllerMemory | None) -> AbstractContextManager[Contr
     return contextlib.nullcontext() if memory is None else memory.in_use()
 
 
-def has_memory(controller: Controller, p: Values = None) -> bool:
-    """True if samples change what a controller does; the controller's memory is left as it was.
-
-    Args:
-        controller: the controller.
-        p: its parameters: nominal, overridden by name, or the whole vector.
-    """
-    if controller.law is not None:
-        return False
-    with _memories_restored(_nested_controllers(controller)):
-        return _changes_with_samples(controller, p)
-
-
 @contextmanager
 def _memories_restored(laws: list[Controller]) -> Generator[None]:
     """Return a context that restores the memories of controllers at its end."""
@@ -120,27 +105,6 @@ def _memories_restored(laws: list[Controller]) -> Generator[None]:
         # A wrapper that sets the memories of its inner controllers comes before them.
         for law, memory in zip(laws, before, strict=True):
             law.memory = memory
-
-
-def _changes_with_samples(controller: Controller, p: Values) -> bool:
-    if controller.memory is not None:
-        return True
-    if type(controller).advance is Controller.advance:
-        return False
-    # Some controllers have a memory only after the first sample, and only after one that they accept.
-    refused, c, rng = True, controller.robot.coordinates, np.random.default_rng(0)
-    for k in range(PROBE_SAMPLES):
-        q, v = (rng.uniform(-1.0, 1.0, n) * (k > 0) for n in (c.nq, c.nv))
-        # Any error, such as a division by zero, is raised again when the controller is used.
-        with contextlib.suppress(Exception):
-            controller.advance(0.0, q, v, p)
-            refused = False
-        found = controller.memory is not None
-        controller.reset()
-        if found or not refused:
-            return found
-    # No sample was accepted: assuming a memory does no harm.
-    return True
 
 
 def _nested_controllers(controller: Controller) -> list[Controller]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...controllers.controller import Controller, Law
+from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...controllers.program.program_controller import ProgramController
 from ...controllers.wrappers.wrapper import Wrapper
 from ...symbolic.errors import BridgeError

@@ -12,7 +12,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, require_name
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.validation import positive
-from ..common.controller_memory import has_memory, model_parameters
+from ..common.controller_memory import model_parameters
 from ..common.model_comparison import TOLERANCE
 from ..common.state_conversion import StateConversion
 from .export import export
@@ -80,7 +80,7 @@ def drive(
     import_optional("pydrake.systems.framework", "drake")
     if not isinstance(controller, Controller):
         raise BridgeError(f"expected a Controller, got {controller!r}; for a Program use ProgramController")
-    if period is None and (hold or has_memory(controller, p)):
+    if period is None and (hold or controller.has_memory):
         what = "holds its output" if hold else "has a memory"
         raise BridgeError(
             f"{type(controller).__name__} {what} from sample to sample, but a Drake system has no samples by itself: "

@@ -114,7 +114,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     p = ca.vertcat(own, h, t0, action)
     moved = copy.copy(loop)
     # Held signals count as parameters until they get their slice of the state.
-    moved.symbols = Symbols(t, x, ca.vertcat(p, held))
+    moved.symbols = Symbols(t, x, ca.vertcat(p, held), ca.SX(0, 1))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
     moved.outputs = {}
     core = task.integrator.rollout_loop(moved)

@@ -76,6 +76,7 @@ class ActionController(Controller):
         self.action = np.zeros(robot.v.numel() if forces else robot.u.numel())
         self._count = -1
         self._held: Tick | None = None
+        self._inner = None if law is None else law.initial_memory
 
     @property
     def memory(self) -> object | None:

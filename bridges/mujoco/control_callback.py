@@ -19,7 +19,7 @@ from ...simulation.trajectory import SimulationError, SimulationInterrupted, Tra
 from ...symbolic.errors import BridgeError, BridgeWarning, ModelError
 from ...symbolic.parameters import NO_PARAMETERS
 from ...symbolic.validation import step_count, vector
-from ..common.controller_memory import ControllerMemory, has_memory, model_parameters, with_memory
+from ..common.controller_memory import ControllerMemory, model_parameters, with_memory
 from ..common.recorder import Recorder
 from .control_output import Apply, LawEvaluator, OutputWriter, build_evaluator, build_output_writer
 from .joint_map import JointMap
@@ -162,7 +162,7 @@ class ControlCallback:
         self._robot, self._numbers = robot, robot.parameters.values(p)
         parameters = NO_PARAMETERS if controller is None else controller.parameters
         self._p = parameters.values(controller_p)
-        self._remembers = controller is not None and has_memory(controller, self._p)
+        self._remembers = controller is not None and controller.has_memory
         self.memory = None if controller is None else ControllerMemory(controller)
         self._evaluate: LawEvaluator | None = None
         self._writer: OutputWriter | None = None

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError
 from ...symbolic.optional_dependencies import import_optional
-from ..common.controller_memory import ControllerMemory, Values, has_memory, model_parameters
+from ..common.controller_memory import ControllerMemory, Values, model_parameters
 from ..common.generalized_force import generalized_force
 from ..common.model_comparison import TOLERANCE
 from .coordinate_conversion import PinocchioStateConversion
@@ -94,7 +94,7 @@ class TorqueFunction:
         """
         self.controller, self.states, self.p = controller, states, controller.parameters.values(p)
         self._applied = generalized_force(controller.robot, controller, robot_p)
-        self._remembers = has_memory(controller, p)
+        self._remembers = controller.has_memory
         self.memory = ControllerMemory(controller)
         self._time, self._interval = -np.inf, 0.0
 

@@ -25,7 +25,7 @@ from ...simulation.closed_loop import close_loop
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
-from ..common.controller_memory import ControllerMemory, has_memory
+from ..common.controller_memory import ControllerMemory
 from .io_system import Function, ParameterVector, build_system, checked_dt, force_names, input_names, state_names
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def controller_samples(controller: Controller, period: float) -> SampledControll
     Raises:
         ModelError: for a memory in continuous time.
     """
-    if not has_memory(controller):
+    if not controller.has_memory:
         return None
     if not period:
         raise ModelError(

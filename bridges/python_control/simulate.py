@@ -14,7 +14,6 @@ from ...robots.robot import Robot
 from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.validation import finite, positive, step_count, vector, whole
-from ..common.controller_memory import has_memory
 from ..common.recorder import Recorder
 from .export import export, export_loop
 
@@ -81,7 +80,7 @@ def simulate(
         return Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
 
     recorder = recording()
-    memory = controller is not None and has_memory(controller, controller_p)
+    memory = controller is not None and controller.has_memory
     if memory and held is False:
         raise ModelError(f"{type(controller).__name__} has a memory, which changes at samples: held must not be False")
     system = _system(robot, controller, h if memory or held else 0.0)

@@ -117,5 +117,8 @@ class BarrierFunction:
             if np.isfinite(upper):
                 found.append(cls(f"{name} below {upper:g}", (upper - kept) - robot.q[i]))
         if not found:
-            raise ModelError(f"{robot.name} has no finite limits of its coordinates")
+            raise ModelError(
+                f"{robot.name} has no finite limits of its coordinates: declare them by "
+                "erugin.robots.with_limits(robot, lower=…, upper=…)"
+            )
         return tuple(found)

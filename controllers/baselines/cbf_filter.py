@@ -19,8 +19,7 @@ from ...symbolic.validation import positive
 from ..bounded.quadratic_program import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
 from ..controller import Controller, Tick
 from ..status import Status
-from ..wrappers.signal_wrapper import replace_output
-from ..wrappers.wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside
+from ..wrappers.wrapper import Wrapper, WrapperMemory, evaluate_inside, limited_tick, memory_inside
 from .barrier_function import BarrierFunction
 from .pd_gains import RATE
 
@@ -239,8 +238,6 @@ class CbfFilter(Wrapper[None]):
         barriers: the barriers, m of them.
     """
 
-    remembers = False
-
     def __init__(
         self,
         controller: Controller,
@@ -292,6 +289,11 @@ class CbfFilter(Wrapper[None]):
         self._swirls = any(barrier.swirl is not None for barrier in self.barriers)
         self.reset()
 
+    @property
+    def remembers(self) -> bool:
+        """False: only the law inside remembers."""
+        return False
+
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Filter the output of the nominal law; the status is LIMITED if a barrier cannot be satisfied.
 
@@ -302,7 +304,7 @@ class CbfFilter(Wrapper[None]):
             p: parameters, the whole vector.
             memory: memory of the nominal law.
         """
-        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        parts, inner_p = self.parts(memory), self._inner_parameters(p)
         tick = evaluate_inside(self.inner, t, q, v, inner_p, parts.inner)
 
         def after() -> WrapperMemory[None]:
@@ -311,7 +313,12 @@ class CbfFilter(Wrapper[None]):
         error = parts.error or tick.error
         if error is None and np.isfinite(tick.output).all():
             filtered = self._filter((t, q, v, p), tick.output)
-            tick = replace_output(tick, filtered.output, filtered.message)
+            message = filtered.message
+            tick = (
+                limited_tick(tick, filtered.output, lambda: message)
+                if message
+                else replace(tick, output=filtered.output)
+            )
         deviation = self.true_deviation(t, q, v, inner_p, parts.inner)
         return replace(tick, deviation=deviation, memory=None if memory is None else after, error=error)
 

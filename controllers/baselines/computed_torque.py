@@ -13,7 +13,8 @@ from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
 from ...symbolic.sampling import sample_values
 from ..control_allocation import LeastEffortAllocation, RowForce
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..reference import Reference, require_reference
 from ..traits import RANK, Trait, degrees_of_freedom
 from .pd_gains import PdGains

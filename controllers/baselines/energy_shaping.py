@@ -12,7 +12,8 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive, vector
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..traits import Trait
 from .lqr import Lqr
 

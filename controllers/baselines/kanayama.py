@@ -10,7 +10,8 @@ from ...robots.robot import Robot
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import positive
 from ..control_allocation import DEPENDENT
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..traits import Trait
 from .differential_drive import Axle, PlanarMotion, require_motion, two_wheel_unsupported_reason
 

@@ -18,7 +18,8 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.runge_kutta import rk4_step
 from ...symbolic.validation import positive, require_memory, step_count, vector, whole
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..linearization.equilibrium import equilibrium
 from ..linearization.linearizer import Linearization, LinearizedMotion, Linearizer
 from ..traits import Trait
@@ -213,7 +214,7 @@ def require_within_effort(robot: Robot, needed: Array, purpose: str) -> None:
         if abs(value) > bound * (1.0 + 1e-9):
             raise ModelError(
                 f"{robot.name}: {name} must be {value:.4g} to {purpose}, beyond the {bound:g} that its limits allow: "
-                "use a less demanding goal, or give the robot other limits"
+                "use a less demanding goal, or give the robot other limits by erugin.robots.with_limits"
             )
 
 

@@ -11,7 +11,8 @@ from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.validation import vector
 from ..control_allocation import LeastEffortAllocation, RowForce
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..traits import Trait
 from .pd_gains import PdGains
 

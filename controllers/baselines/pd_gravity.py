@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from ...robots.robot import Robot
 from ...symbolic.parameters import Parameters
 from ..control_allocation import LeastEffortAllocation
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..reference import Reference, require_reference
 from ..traits import Trait
 from .pd_gains import SPAN, PdGains, mean_inertia

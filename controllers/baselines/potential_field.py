@@ -15,7 +15,8 @@ from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 from ...symbolic.validation import positive, vector
 from ..control_allocation import LeastEffortAllocation
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..traits import Trait
 from .pd_gains import RATE
 

@@ -14,7 +14,8 @@ from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import positive, vector
 from ..control_allocation import LeastEffortAllocation
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..reference import Reference, require_reference
 from ..regressor import Regressor, reference_force
 from ..traits import Trait

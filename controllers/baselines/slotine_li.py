@@ -6,7 +6,8 @@ from ...robots.robot import Robot
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import positive
 from ..control_allocation import LeastEffortAllocation
-from ..controller import Law, SymbolicController
+from ..controller import SymbolicController
+from ..law import Law
 from ..reference import Reference, require_reference
 from ..regressor import reference_force
 from ..traits import Trait

@@ -128,7 +128,7 @@ def _within(robot: Robot, what: str, q: Array) -> Array:
         if not low <= place <= high:
             raise ModelError(
                 f"{what}: {name} = {place:g} lies beyond the limits of {robot.name}, {low:g} to {high:g}: use another "
-                "position, or give the robot other limits"
+                "position, or give the robot other limits by erugin.robots.with_limits"
             )
     return q
 

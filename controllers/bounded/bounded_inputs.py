@@ -35,7 +35,7 @@ class BoundedOutcome(NamedTuple):
         input: u, shape (nu,).
         status: OK, LIMITED or HELD.
         missed: residual of the program, Θ a − β, in the unit of each row, 0 for rounding, shape (m,).
-        beyond: excess of each limit row, in its unit, shape (l,).
+        beyond: excess of each limit row, in its unit, shape (l,); that of |p̈| over its bound at one row of a point.
         short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         failed: level at which the solver failed, and its message; empty if it did not fail.
         pressing: True for each limit row that prevents a better solution of the program, shape (l,); None if no
@@ -109,13 +109,16 @@ REACHED = 1e-9
 """Share of a bound within which an input counts as at the bound."""
 
 
-def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ...], outcome: BoundedOutcome) -> str:
+def describe_limits(
+    program: Program, limits: ControlLimits, rows: tuple[str, ...], accelerations: int, outcome: BoundedOutcome
+) -> str:
     """Return a text on the rows that are missed, by how much, and the inputs at their bounds.
 
     Args:
         program: the program.
         limits: the limits.
         rows: names of the limit rows.
+        accelerations: index of the first limit row that bounds an acceleration.
         outcome: decision of the tick.
     """
     robot = program.robot
@@ -131,12 +134,18 @@ def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ..
     ]
     if named:
         parts.append(f"Rows of the program are missed: {', '.join(named)}.")
-    beyond = [
-        f"{name} by {value:.6g}" for name, value in zip(rows, outcome.beyond.tolist(), strict=True) if value != 0.0
+    excess = [
+        f"{name} by {value:.6g}" if value != 0.0 else ""
+        for name, value in zip(rows, outcome.beyond.tolist(), strict=True)
     ]
-    if beyond:
+    if beyond := list(filter(None, excess[:accelerations])):
         parts.append(
             f"The inputs are too weak to keep these limits, which are exceeded in acceleration: {', '.join(beyond)}."
+        )
+    if beyond := list(filter(None, excess[accelerations:])):
+        parts.append(
+            f"Bounds of inputs, positions and speeds come first and require more: {', '.join(beyond)}. A lower "
+            "approach=, lower speeds or a slower motion prevent it."
         )
     names = (*(f"power of {name}" for name in robot.input_names), "total power")
     short = [f"{name} by {w:.6g} W" for name, w in zip(names, outcome.short.tolist(), strict=True) if w != 0.0]
@@ -146,7 +155,7 @@ def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ..
     if outcome.pressing is not None:
         pressing = np.flatnonzero(outcome.pressing & (outcome.beyond == 0.0)).tolist()
     if pressing:
-        parts.append(f"At their limit: {', '.join(rows[i] for i in pressing)}.")
+        parts.append(f"At their limit: {', '.join(dict.fromkeys(rows[i] for i in pressing))}.")
     full = np.where(outcome.input < 0.0, limits.lower, limits.upper)
     at_bound = [
         f"{name} ({value:.6g} {unit})".replace(" )", ")")
@@ -220,7 +229,7 @@ class BoundedInputs:
         groups = priority_groups(program, priorities)
         self._is_own, self._solver = solver is not None, solver or ConicSolver()
         self._problem = BoundedProblem(program, method, self.limits)
-        self._levels = LexicographicSolver(self._solver, groups, self._problem.hard)
+        self._levels = LexicographicSolver(self._solver, groups, self._problem.levels)
         self._sizes = self._problem.sizes(groups)
         self._none_to_hold = read_only_copy(np.full(robot.u.numel(), math.nan))
         self._none_missed = read_only_copy(np.zeros(len(program.rows)))
@@ -273,7 +282,8 @@ class BoundedInputs:
         if outcome.status is Status.OK:
             return outcome.status.sentence
         holding = self.holding(t, q, p)
-        limits = describe_limits(self.program, self.limits, self._problem.rows, outcome)
+        problem = self._problem
+        limits = describe_limits(self.program, self.limits, problem.rows, problem.accelerations, outcome)
         return " ".join(filter(None, (limits, "" if holding.possible else holding.message, outcome.status.sentence)))
 
     def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
@@ -357,8 +367,8 @@ class BoundedInputs:
         rest = tick.gain @ x - tick.right
         size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
         large = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
-        # The remainder of a row beside others must be satisfied to a share of itself, or the motion differs.
-        beside, left = row_remainders(tick.gain, rest)
+        # The remainder of a row beside satisfied ones must be satisfied to a share of itself, or the motion differs.
+        beside, left = row_remainders(tick.gain * ~large[:, None], rest * ~large)
         near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
         return read_only_copy(np.where(large | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
 
@@ -368,7 +378,17 @@ class BoundedInputs:
         value = tick.rows @ x
         over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale
         size = (np.abs(tick.rows) @ np.abs(x)) / tick.row_scale
-        return read_only_copy(np.where(over > MISSED * size + ROUNDING, over, 0.0))
+        over = np.where(over > MISSED * size + ROUNDING, over, 0.0)
+        for point in self._problem.points:
+            # The sphere counts, not the polyhedron inside it.
+            rows = point.rows
+            along = (value[rows] - 0.5 * (tick.least[rows] + tick.most[rows])) / tick.row_scale[rows]
+            excess = float(np.linalg.norm(np.linalg.lstsq(point.normals, along)[0])) - point.bound
+            worst = rows[np.argmax(over[rows])]
+            found = excess if over[worst] > 0.0 and excess > MISSED * size[rows].max() + ROUNDING else 0.0
+            over[rows] = 0.0
+            over[worst] = found
+        return read_only_copy(over)
 
 
 def _nothing_to_hold(t: float, what: str) -> str:

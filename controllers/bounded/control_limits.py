@@ -1,17 +1,20 @@
-"""Control limits: bounds on inputs, their rates and power, and on joint positions and speeds."""
+"""Control limits: bounds on inputs, their rates and power, on joints and on accelerations of points."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Self, cast
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.errors import ModelError
-from ...symbolic.validation import positive, reals
+from ...symbolic.errors import ModelError, require_name, unknown_name
+from ...symbolic.validation import format_value, positive, reals
 
 Array = NDArray[np.float64]
 
@@ -38,6 +41,15 @@ class ControlLimits:
     accelerations that are constant between samples this requires k·step ≤ 0.5 and k'·step ≤ 1. Where the bounds of
     position and speed conflict, position takes precedence.
 
+    Accelerations: |v̇_i| ≤ acceleration_i, and |p̈| ≤ a_max for points p of the robot. |p̈| ≤ a_max is no linear bound. It
+    is replaced by a polyhedron with its corners on that sphere and axes of the world, so that it is never exceeded:
+    16 sides in a plane, 32 faces in space, within which |p̈| reaches at least 0.98 and 0.92 of a_max in every direction.
+
+    Order of priority: bounds, rate and power of the inputs; positions and speeds of the joints; accelerations; then the
+    program. Within the second and third, limits that the ones before do not allow are exceeded by least squares, in the
+    metric M⁻¹. To stop before a position limit takes a deceleration of up to k |v|: a joint with k·speed ≤ acceleration
+    whose motion starts as above keeps all three bounds, as long as the inputs are strong enough.
+
     Attributes:
         lower: least inputs, shape (nu,) [N, N m or V].
         upper: greatest inputs, shape (nu,).
@@ -50,9 +62,13 @@ class ControlLimits:
         speed: greatest |v|, shape (nv,).
         approach: k, rate of approach to a position limit [1/s].
         speed_approach: k', rate of approach to a speed limit [1/s].
+        acceleration: greatest |v̇|, shape (nv,), or one number for all; greater than zero.
+        point_acceleration: p, an expression in t, q and the robot's parameters of shape (2,) or (3,), and a_max [m/s²],
+            greater than zero, for each point by its name in messages.
 
     Raises:
-        ModelError: for a NaN, a wrong shape, a lower limit not below the upper one, or a negative rate, power or speed.
+        ModelError: for a NaN, a wrong shape, a lower limit not below the upper one, a negative rate, power or speed, or
+            an acceleration that is not greater than zero.
     """
 
     lower: Array
@@ -65,13 +81,17 @@ class ControlLimits:
     total_power: float = math.inf
     approach: float = APPROACH
     speed_approach: float = SPEED_APPROACH
+    acceleration: Array = field(default_factory=lambda: np.array(math.inf))
+    point_acceleration: Mapping[str, tuple[ca.SX, float]] = field(default_factory=dict[str, tuple[ca.SX, float]])
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays, and check them."""
         for item in fields(self):
-            if item.name in ("total_power", "approach", "speed_approach"):
+            if item.name in ("total_power", "approach", "speed_approach", "point_acceleration"):
                 continue
             array = _numbers(item.name, getattr(self, item.name))
+            if item.name == "acceleration" and array.ndim == 0:
+                array = np.full(self.speed.shape, float(array))
             if array.ndim != 1:
                 raise ModelError(f"limits: {item.name} must be a vector, got shape {array.shape}")
             array.setflags(write=False)
@@ -85,8 +105,14 @@ class ControlLimits:
                 f"limits: lower, rate and power must be of one shape, got {self.lower.shape}, {self.rate.shape} and "
                 f"{self.power.shape}"
             )
-        if (self.rate <= 0.0).any():
-            raise ModelError(f"limits: rate must be greater than zero, got {self.rate}")
+        if self.acceleration.shape != self.speed.shape:
+            raise ModelError(
+                f"limits: speed and acceleration must be of one shape, got {self.speed.shape} and "
+                f"{self.acceleration.shape}"
+            )
+        for name in ("rate", "acceleration"):
+            if (getattr(self, name) <= 0.0).any():
+                raise ModelError(f"limits: {name} must be greater than zero, got {getattr(self, name)}")
         if (given := _numbers("total_power", self.total_power)).ndim:
             raise ModelError(f"limits: total_power must be one number, got shape {given.shape}")
         total = float(given)
@@ -96,6 +122,9 @@ class ControlLimits:
         object.__setattr__(self, "total_power", total)
         for name in ("approach", "speed_approach"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        _require_mapping(self.point_acceleration)
+        points = {name: _point_bound(name, given) for name, given in self.point_acceleration.items()}
+        object.__setattr__(self, "point_acceleration", MappingProxyType(points))
 
     @classmethod
     def of(
@@ -113,6 +142,8 @@ class ControlLimits:
         speed: ArrayLike | None = None,
         approach: float = APPROACH,
         speed_approach: float = SPEED_APPROACH,
+        acceleration: ArrayLike = math.inf,
+        point_acceleration: Mapping[str, float | tuple[ca.SX, float]] | None = None,
     ) -> Self:
         """Return the limits of a robot, replaced by those given; a single number applies to all.
 
@@ -129,20 +160,25 @@ class ControlLimits:
             speed: greatest |v|, shape (nv,).
             approach: rate of approach to position limits [1/s].
             speed_approach: rate of approach to speed limits [1/s].
+            acceleration: greatest |v̇|, shape (nv,) [per s²].
+            point_acceleration: greatest |p̈| [m/s²] by the name of one of ``robot.points`` or ``robot.frames``; or by
+                any other name a pair of an expression p, shape (2,) or (3,), and its bound.
 
         Raises:
-            ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, or effort together with a
-                lower or upper limit.
+            ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, effort together with a
+                lower or upper limit, an unknown point, or one that does not move or uses velocities or foreign symbols.
         """
         if not isinstance(robot, Robot):
             raise ModelError(f"ControlLimits.of requires a Robot, got {type(robot).__name__}")
         if effort is not None and not (lower is None and upper is None):
             raise ModelError("limits: give effort for −effort ≤ u ≤ effort, or lower and upper, but not both")
+        points: Mapping[str, float | tuple[ca.SX, float]] = {} if point_acceleration is None else point_acceleration
+        _require_mapping(points)
         own, c, nu = robot.limits, robot.coordinates, robot.u.numel()
         greatest = own.effort if effort is None else _filled("effort", effort, nu)
         if (greatest < 0.0).any():
             raise ModelError(f"limits: effort must not be negative, got {greatest}")
-        return cls(
+        found = cls(
             lower=-greatest if lower is None else _filled("lower", lower, nu),
             upper=greatest if upper is None else _filled("upper", upper, nu),
             rate=_filled("rate", rate, nu),
@@ -153,10 +189,17 @@ class ControlLimits:
             speed=own.speed if speed is None else _filled("speed", speed, c.nv),
             approach=approach,
             speed_approach=speed_approach,
+            acceleration=_filled("acceleration", acceleration, c.nv),
+            point_acceleration={
+                name: given if isinstance(given, tuple) else (_point_of(robot, name), given)
+                for name, given in points.items()
+            },
         )
+        found.require_sizes(robot)
+        return found
 
     def require_sizes(self, robot: Robot) -> None:
-        """Raise ModelError unless the arrays fit a robot.
+        """Raise ModelError unless the arrays and points fit a robot.
 
         Args:
             robot: the model.
@@ -166,6 +209,42 @@ class ControlLimits:
             given = getattr(self, name).size
             if given != size:
                 raise ModelError(f"limits: {name} must have {size} values for {robot.name}, got {given}")
+        for name, (point, _) in self.point_acceleration.items():
+            robot.require_own_symbols(f"limits: the point {name!r} of point_acceleration", point)
+            if ca.depends_on(point, ca.vertcat(c.v, c.a, robot.u)):
+                raise ModelError(f"limits: the point {name!r} of point_acceleration must not depend on v, a or u")
+            if not ca.depends_on(point, c.q):
+                raise ModelError(f"limits: the point {name!r} of point_acceleration does not depend on the coordinates")
+
+
+def _require_mapping(value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise ModelError(
+            "limits: point_acceleration must be a mapping such as {'tip': 5.0} or {'cup': (expression, 5.0)}, got "
+            f"{format_value(value)}"
+        )
+
+
+def _point_of(robot: Robot, name: str) -> ca.SX:
+    known = {**{key: frame.position for key, frame in robot.frames.items()}, **robot.points}
+    if name not in known:
+        raise ModelError("limits: point_acceleration: " + unknown_name(f"point of {robot.name}", str(name), known))
+    return known[name]
+
+
+def _point_bound(name: str, given: object) -> tuple[ca.SX, float]:
+    """Return the point and its bound, checked."""
+    require_name("a point of point_acceleration", name)
+    shown, pair = format_value(given), cast(tuple[object, ...], given) if isinstance(given, tuple) else ()
+    point, bound = pair if len(pair) == 2 else (None, None)
+    if not isinstance(point, ca.SX):
+        raise ModelError(
+            f"limits: point_acceleration of {name!r} must be a number or a pair of an SX expression and a number, got "
+            f"{shown}"
+        )
+    if point.shape not in ((2, 1), (3, 1)):
+        raise ModelError(f"limits: the point {name!r} of point_acceleration must have 2 or 3 coordinates, got {point}")
+    return point, positive(f"limits: point_acceleration of {name!r}", cast(float, bound))
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:

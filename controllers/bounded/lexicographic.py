@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,8 @@ SLACKENED = (1e-6, 1e-4, 1e-3, 1e-6, 1e-7, 1e-8, 1e-9)
 """ε for the excess of limit rows: the larger ones if the others leave no feasible point."""
 CAUTIOUS = 1e-3
 """ε where the solver fails with a smaller one, possibly by rounding."""
+CORRECTIONS = 5
+"""Number of trials of a set of limit rows to exceed."""
 ROUGH = 1e-6
 """Residual of the conditions of optimality that such a step may have, as a share of their terms."""
 GIVEN_UP = 1e-9
@@ -144,13 +147,26 @@ class LexicographicSolution:
         return bool(self.given_up.any())
 
 
+class LimitLevel(NamedTuple):
+    """Limit rows that may be exceeded together.
+
+    Attributes:
+        name: name of the level.
+        rows: indices of the limit rows.
+    """
+
+    name: str
+    rows: RowIndices
+
+
 class LexicographicSolver:
     """Lexicographic least squares under limits.
 
     1. If inputs within all limits satisfy the whole program, the one of least effort ½ uᵀHu.
     2. Else, group by group, least |G_g u − r_g|² within the limits, with the results G u of earlier groups fixed
        [Escande2014]_; finally least effort in the remaining freedom.
-    3. If the limit rows of the joints contradict the inputs' bounds, their least squares precede the program.
+    3. If limit rows contradict the inputs' bounds or each other, their least squares precede the program, level by
+       level: positions and speeds of joints, then accelerations.
 
     Every level has one answer, up to the freedom of later levels, so that the input is unique. A programme's answer
     determines the active bounds; the result is the exact least squares on these bounds, if it satisfies the conditions
@@ -158,15 +174,16 @@ class LexicographicSolver:
     those conditions again, the level needs no programme.
     """
 
-    def __init__(self, solver: QpSolver, groups: tuple[RowIndices, ...], hard: int) -> None:
+    def __init__(self, solver: QpSolver, groups: tuple[RowIndices, ...], levels: tuple[LimitLevel, ...]) -> None:
         """Store the solver.
 
         Args:
             solver: solver of the quadratic programmes.
             groups: indices of the program's rows, the group of highest priority first.
-            hard: number of the first limit rows, which can always be satisfied and are never given up.
+            levels: limit rows that may be exceeded, those of the highest priority first; the others can always be
+                satisfied.
         """
-        self._solver, self._groups, self._hard = solver, groups, hard
+        self._solver, self._groups, self._levels = solver, groups, levels
 
     def solve(self, tick: BoundedProblemData, start: LexicographicSolution | None = None) -> LexicographicSolution:
         """Solve for the inputs of one tick.
@@ -175,16 +192,20 @@ class LexicographicSolver:
             tick: the problem.
             start: solution of an earlier tick, from which the solver may start.
         """
-        return _LevelSequence(self._solver, tick, self._hard, start).solve(self._groups)
+        return _LevelSequence(self._solver, tick, self._levels, start).solve(self._groups)
 
 
 class _LevelSequence:
     """Solution of the levels of one tick."""
 
     def __init__(
-        self, solver: QpSolver, tick: BoundedProblemData, hard: int, start: LexicographicSolution | None
+        self,
+        solver: QpSolver,
+        tick: BoundedProblemData,
+        levels: tuple[LimitLevel, ...],
+        start: LexicographicSolution | None,
     ) -> None:
-        self._solver, self._tick, self._hard, self._start = solver, tick, hard, start
+        self._solver, self._tick, self._levels, self._start = solver, tick, levels, start
         self._answers: dict[str, QpSolution] = {}
         self._sides: dict[str, Array] = {}
         self._lower, self._upper = tick.low / tick.scale, tick.high / tick.scale
@@ -200,9 +221,7 @@ class _LevelSequence:
             if whole is not None:
                 return self._result(whole, reached=True)
         x = np.zeros(len(self._lower)) if start is None or start.x is None else start.x
-        relaxed = None
-        if start is not None and start.relaxed and "limits" in start.sides:
-            relaxed = self._give_up(x, start.given_up, start.sides["limits"])
+        relaxed = self._give_up_again(x)
         face = relaxed or self._face(x)
         for number, group in enumerate(groups):
             name, gain, right = f"group {number + 1}", tick.gain[group], tick.right[group]
@@ -221,9 +240,15 @@ class _LevelSequence:
         return self._result(face.x, "" if eased else "the least effort")
 
     def _face(self, x: Array) -> OptimalFace:
-        tick, given_up = self._tick, self._given_up != 0.0
-        least, most = np.where(given_up, -np.inf, tick.least), np.where(given_up, np.inf, tick.most)
-        return OptimalFace(x, self._lower, self._upper, tick.rows, least, most)
+        tick = self._tick
+        return OptimalFace(x, self._lower, self._upper, tick.rows, tick.least, tick.most)
+
+    def _open_face(self, x: Array) -> OptimalFace:
+        """Return all inputs within the limits that can always be satisfied."""
+        face = self._face(x)
+        for level in self._levels:
+            face.bound(level.rows, -np.inf, np.inf)
+        return face
 
     def _result(self, x: Array | None, failed: str = "", *, reached: bool = False) -> LexicographicSolution:
         return LexicographicSolution(x, self._answers, self._sides, self._pressing, self._given_up, failed, reached)
@@ -303,53 +328,83 @@ class _LevelSequence:
         return True
 
     def _relax(self, x: Array) -> OptimalFace | None:
-        """Exceed limit rows by the least squares that satisfy the others; None if that fails."""
-        tick, n, count = self._tick, len(x), len(self._tick.rows)
-        if count == self._hard:
-            return None
-        slack = np.eye(count)[:, self._hard :]
-        rows, free = np.hstack((tick.rows, slack)), np.full(count - self._hard, np.inf)
-        lower, upper = np.concatenate((self._lower, -free)), np.concatenate((self._upper, free))
-        given_up, moved = np.zeros(count), False
-        for share in SLACKENED:
-            H = np.diag(np.concatenate((np.full(n, share), np.ones(len(free)))))
-            g = np.concatenate((-share * x, np.zeros(len(free))))
-            program = QuadraticProgram(H, g, rows, tick.least, tick.most, lower, upper)
-            answer = self._answer("limits", program, ROUGH)
-            if answer is None:
-                continue
-            x, moved = answer.x[:n], True
-            beyond, pushes = answer.x[n:], np.delete(answer.multipliers, np.s_[n : n + len(free)])
-            given_up[self._hard :] = np.where(np.abs(beyond) > GIVEN_UP, -np.sign(beyond), 0.0)
-            sides = np.where(np.abs(pushes) > GIVEN_UP, np.sign(pushes), 0.0)
-            sides[n:][given_up != 0.0] = 0.0
-            face = self._give_up(x, given_up, sides)
-            if face is not None:
-                return face
-        if not moved:
-            return None
-        self._given_up = given_up
-        face = self._face(x)
-        face.hold(tick.rows[given_up != 0.0])
+        """Exceed limit rows by the least squares that the levels before allow; None if that fails."""
+        face: OptimalFace | None = self._open_face(x) if self._levels else None
+        for level in self._levels:
+            face = None if face is None else self._relax_level(level, face)
         return face
 
-    def _give_up(self, x: Array, given_up: Array, sides: Array) -> OptimalFace | None:
-        """Exceed these limit rows by least squares, if each of them must be exceeded, and no other."""
-        tick, up = self._tick, given_up != 0.0
-        self._given_up = given_up
-        face = self._face(x)
-        if not up.any():
+    def _relax_level(self, level: LimitLevel, face: OptimalFace) -> OptimalFace | None:
+        tick, rows = self._tick, level.rows
+        if face.dimension == 0:
+            value = tick.rows[rows] @ face.x
+            self._given_up[rows] = np.where(value > tick.most[rows], 1.0, np.where(value < tick.least[rows], -1.0, 0.0))
             return face
-        rows, right = tick.rows[up], np.where(given_up > 0.0, tick.most, tick.least)[up]
-        settled = face.settle(sides, rows, right)
-        # An active row would be exceeded too, since a small excess costs almost nothing.
-        if (
-            settled is None
-            or settled.pushing[len(x) + self._hard :].any()
-            or not ((rows @ face.x - right) * given_up[up] > 0.0).all()
-        ):
-            self._given_up = np.zeros(len(given_up))
+        n, given_up, moved = len(face.x), np.zeros(len(rows)), False
+        for share in SLACKENED:
+            program = face.relaxation(rows, tick.least[rows], tick.most[rows], share)
+            answer = self._answer(level.name, program, ROUGH)
+            if answer is None:
+                continue
+            d, moved = face.dimension, True
+            face.move(answer.x[:d])
+            beyond, pushes = answer.x[d:], np.delete(answer.multipliers, np.s_[d : d + len(rows)])
+            given_up = np.where(np.abs(beyond) > GIVEN_UP, -np.sign(beyond), 0.0)
+            pushes = pushes[-n - len(tick.rows) :]
+            sides = np.where(np.abs(pushes) > GIVEN_UP, np.sign(pushes), 0.0)
+            sides[n + rows[given_up != 0.0]] = 0.0
+            settled = self._give_up(level, face, given_up, sides)
+            if settled is not None:
+                return settled
+        if not moved:
             return None
-        self._sides["limits"] = settled.sides
-        self._pressing |= settled.pushing[len(x) :] != 0.0
+        self._given_up[rows] = given_up
+        self._bound(level, face, given_up)
+        face.hold(tick.rows[rows[given_up != 0.0]])
         return face
+
+    def _give_up_again(self, x: Array) -> OptimalFace | None:
+        """Exceed the limit rows that the start exceeded, if that is right again."""
+        start = self._start
+        if start is None or not start.relaxed:
+            return None
+        face: OptimalFace | None = self._open_face(x)
+        for level in self._levels:
+            given_up = start.given_up[level.rows]
+            sides = start.sides.get(level.name)
+            if sides is None and not given_up.any():
+                sides = np.zeros(len(x) + len(self._tick.rows))
+            face = None if face is None or sides is None else self._give_up(level, face, given_up, sides)
+        if face is None:
+            self._given_up[:], self._pressing[:] = 0.0, False
+        return face
+
+    def _bound(self, level: LimitLevel, face: OptimalFace, given_up: Array) -> None:
+        """Bound the rows of a level, except for those to exceed."""
+        least, most, up = self._tick.least[level.rows], self._tick.most[level.rows], given_up != 0.0
+        face.bound(level.rows, np.where(up, -np.inf, least), np.where(up, np.inf, most))
+
+    def _give_up(self, level: LimitLevel, face: OptimalFace, given_up: Array, sides: Array) -> OptimalFace | None:
+        """Exceed these rows of a level by least squares, up to a few corrections of the guess; None if that fails."""
+        tick, n, given_up, sides = self._tick, len(face.x), given_up.copy(), sides.copy()
+        for _ in range(CORRECTIONS):
+            found, up = face.copy(), given_up != 0.0
+            self._bound(level, found, given_up)
+            if found.is_whole and not up.any():
+                return found
+            exceeded = level.rows[up]
+            rows, right = tick.rows[exceeded], np.where(given_up[up] > 0.0, tick.most[exceeded], tick.least[exceeded])
+            settled = found.settle(sides, rows, right)
+            if settled is None:
+                return None
+            kept = (rows @ found.x - right) * given_up[up] <= GIVEN_UP * (1.0 + np.linalg.norm(found.x))
+            # An active row of the level would be exceeded too, since a small excess costs almost nothing.
+            pushing = settled.pushing[n + level.rows]
+            if not kept.any() and not pushing.any():
+                self._given_up[level.rows], self._sides[level.name] = given_up, settled.sides
+                self._pressing |= settled.pushing[n:] != 0.0
+                return found
+            given_up[np.flatnonzero(up)[kept]] = 0.0
+            given_up = np.where(pushing != 0.0, pushing, given_up)
+            sides[n + level.rows[pushing != 0.0]] = 0.0
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Callable
@@ -60,10 +61,27 @@ class OptimalFace:
             most: upper bounds of rows · x, shape (l,).
         """
         self.x = np.minimum(np.maximum(x, lower), upper)
-        self._lower, self._upper, self._rows, self._least, self._most = lower, upper, rows, least, most
+        self._lower, self._upper, self._rows = lower, upper, rows
         self._C = np.concatenate((_unit(len(x)), rows))
         self._low, self._high = np.concatenate((lower, least)), np.concatenate((upper, most))
         self._Z: Array | None = None
+
+    def copy(self) -> OptimalFace:
+        """Return a face that can be moved and restricted apart from this one."""
+        other = copy.copy(self)
+        other._low, other._high = self._low.copy(), self._high.copy()
+        return other
+
+    def bound(self, rows: NDArray[np.intp], least: Array | float, most: Array | float) -> None:
+        """Replace the bounds of some limit rows.
+
+        Args:
+            rows: indices of the limit rows, shape (k,).
+            least: lower bounds, shape (k,).
+            most: upper bounds, shape (k,).
+        """
+        at = len(self.x) + rows
+        self._low[at], self._high[at] = least, most
 
     @property
     def dimension(self) -> int:
@@ -87,14 +105,41 @@ class OptimalFace:
         H = square.copy() if Z is None else Z.T @ square @ Z
         H.flat[:: len(H) + 1] += eps
         if Z is None:
-            reached = self._rows @ x
-            return QuadraticProgram(
-                H, slope, self._rows, self._least - reached, self._most - reached, self._lower - x, self._upper - x
-            )
+            reached, n = self._rows @ x, len(x)
+            low, high = self._low[n:] - reached, self._high[n:] - reached
+            return QuadraticProgram(H, slope, self._rows, low, high, self._lower - x, self._upper - x)
         # Earlier results must remain feasible: z = 0 is, despite rounding.
         reached, unbound = self._C @ x, np.full(len(H), np.inf)
         low, high = np.minimum(self._low - reached, 0.0), np.maximum(self._high - reached, 0.0)
         return QuadraticProgram(H, slope @ Z, self._C @ Z, low, high, -unbound, unbound)
+
+    def relaxation(self, rows: NDArray[np.intp], least: Array, most: Array, eps: float) -> QuadraticProgram:
+        """Return the programme of least ½ |s|² + ½ ε |z|² with least ≤ rows · (x + Z z) + s ≤ most under the limits.
+
+        Args:
+            rows: indices of the limit rows that may be exceeded, shape (k,).
+            least: their lower bounds, shape (k,).
+            most: their upper bounds, shape (k,).
+            eps: ε, which makes the Hessian definite.
+
+        Returns:
+            The programme in (z, s).
+        """
+        Z, n, k, d = self._Z, len(self.x), len(rows), self.dimension
+        reached = self._C @ self.x
+        low, high = self._low - reached, self._high - reached
+        if Z is not None:
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        low[n + rows], high[n + rows] = least - reached[n + rows], most - reached[n + rows]
+        slack = np.zeros((len(reached), k))
+        slack[n + rows, range(k)] = 1.0
+        H, unbound = np.diag(np.concatenate((np.full(d, eps), np.ones(k)))), np.full(d + k, np.inf)
+        if Z is not None:
+            A = np.hstack((self._C @ Z, slack))
+            return QuadraticProgram(H, np.zeros(d + k), A, low, high, -unbound, unbound)
+        A, free = np.hstack((self._rows, slack[n:])), unbound[n:]
+        lower, upper = np.concatenate((low[:n], -free)), np.concatenate((high[:n], free))
+        return QuadraticProgram(H, np.zeros(d + k), A, low[n:], high[n:], lower, upper)
 
     def sides(self, answer: QpSolution) -> Array:
         """Return the active side of each bound: 1 the upper, −1 the lower, 0 neither; shape (n + l,).

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.codegen.lexicographic import LexicographicSizes, lexicographic_block
+from ...symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
+from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.sampling import sample_values
@@ -27,9 +30,51 @@ from ..realization import (
     decouple_inactive_rows,
 )
 from .control_limits import ControlLimits
-from .lexicographic import BoundedProblemData, RowIndices
+from .lexicographic import BoundedProblemData, LimitLevel, RowIndices
+
+Array = NDArray[np.float64]
 
 INF = ca.SX(np.inf)
+GOLDEN = (1.0 + math.sqrt(5.0)) / 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class PointRows:
+    """|p̈| ≤ bound of a point, as the limit rows |n · p̈| ≤ c · bound of a polyhedron with its corners on that sphere.
+
+    Attributes:
+        bound: greatest |p̈| [m/s²].
+        rows: indices of the limit rows.
+        normals: n, of one of two opposite faces each, shape (k, dimension).
+    """
+
+    bound: float
+    rows: NDArray[np.intp]
+    normals: Array
+
+
+@functools.cache
+def face_normals(dimension: int) -> tuple[Array, float]:
+    """Return normals n of a polyhedron |n · x| ≤ c inside the unit sphere, shape (k, dimension), and c.
+
+    c is also the radius of the sphere inside the polyhedron. In a plane it is the regular polygon of 16 sides; in space
+    the normals are the corners of an icosahedron and a dodecahedron, which cover the sphere best among sets of 32
+    points.
+
+    Args:
+        dimension: 2 or 3.
+    """
+    if dimension == 2:
+        angles = np.arange(8) * np.pi / 8.0
+        return np.column_stack([np.cos(angles), np.sin(angles)]), math.cos(np.pi / 16.0)
+    g, f = GOLDEN, 1.0 / GOLDEN
+    icosahedron = np.array([[0, 1, g], [0, 1, -g], [1, g, 0], [1, -g, 0], [g, 0, 1], [-g, 0, 1]])
+    cube = [[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]]
+    dodecahedron = np.array([*cube, [0, g, f], [0, g, -f], [g, f, 0], [g, -f, 0], [f, 0, g], [-f, 0, g]])
+    normals = np.vstack([icosahedron / math.hypot(1.0, g), dodecahedron / math.sqrt(3.0)])
+    # A corner lies above three neighbouring normals, one of the icosahedron: n · x = c for all of them.
+    corner = np.linalg.solve(np.array([normals[0], normals[6], normals[10]]), np.ones(3))
+    return normals, 1.0 / float(np.linalg.norm(corner))
 
 
 class LimitRows:
@@ -40,8 +85,10 @@ class LimitRows:
             power leave no feasible input, the given bound that is nearest to the power.
         high: greatest input, likewise, shape (nu,).
         short: least possible excess of power, shape (nu + 1,): that of each input, then of their sum [W].
-        names: names of the rows, l of them.
+        names: names of the rows, l of them; those of a point share one.
         hard: number of the first rows, which can always be satisfied within low and high.
+        accelerations: index of the first row that bounds an acceleration; positions and speeds precede it.
+        points: the rows of each point.
         matrix: matrix of the rows, shape (l, nu).
         least: lower bounds of the rows, shape (l,).
         most: upper bounds of the rows, shape (l,).
@@ -75,6 +122,12 @@ class LimitRows:
         self._scale: list[ca.SX] = []
         self._bound_power(robot, limits, given)
         self._bound_joints(robot, limits, free, reach, mobility)
+        self.accelerations = len(self.names)
+        self._bound_accelerations(robot.coordinates, limits, free, reach, mobility)
+        self.points = tuple(
+            self._bound_point(robot.coordinates, name, given, free, reach, mobility)
+            for name, given in limits.point_acceleration.items()
+        )
         nu = robot.u.numel()
         self.matrix = ca.densify(ca.vertcat(ca.SX(0, nu), *self._matrix))
         self.least, self.most, self.scale = (
@@ -164,6 +217,43 @@ class LimitRows:
             name = repr(c.names[i]) if c.are_rates else f"velocity {i}"
             self._add_joint(f"{name} (limit of speed)", reach[i, :], free[i], bounds, ease[i])
 
+    def _bound_accelerations(
+        self,
+        c: Coordinates,
+        limits: ControlLimits,
+        free: ca.SX,
+        reach: ca.SX,
+        mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]],
+    ) -> None:
+        bounded = np.flatnonzero(np.isfinite(limits.acceleration)).tolist()
+        ease = ca.diag(mobility(ca.SX.eye(c.nv))[0]) if bounded else ca.SX(0, 1)
+        for i in bounded:
+            most = float(limits.acceleration[i])
+            unit = f" {c.units[i]}/s²" if c.are_rates and c.units[i] else ""
+            name = f"{c.velocity_names[i]!r} (acceleration at most {most:g}{unit})"
+            self._add_joint(name, reach[i, :], free[i], (ca.SX(-most), ca.SX(most)), ease[i])
+
+    def _bound_point(
+        self,
+        c: Coordinates,
+        name: str,
+        given: tuple[ca.SX, float],
+        free: ca.SX,
+        reach: ca.SX,
+        mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]],
+    ) -> PointRows:
+        point, bound = given
+        J, rest = c.affine_in_acceleration(c.compact_rate(c.rate(point)))
+        matrix, drift, first = J @ reach, J @ free + rest, len(self.names)
+        # One unit for all faces, so that an excess counts equally in every direction.
+        ease = ca.trace(J @ mobility(J.T)[0]) / point.numel()
+        normals, share = face_normals(point.numel())
+        label, most = f"{name!r} (acceleration at most {bound:g} m/s²)", ca.SX(share * bound)
+        for normal in normals:
+            n = ca.SX(ca.DM(normal)).T
+            self._add_joint(label, n @ matrix, n @ drift, (-most, most), ease)
+        return PointRows(bound, np.arange(first, len(self.names)), normals)
+
     def _add_joint(self, name: str, row: ca.SX, drift: ca.SX, bounds: tuple[ca.SX, ca.SX], ease: ca.SX) -> None:
         scale = ca.if_else(ease > 0, 1 / ca.sqrt(ease), 1)
         self._add(name, row, bounds[0] - drift, bounds[1] - drift, scale)
@@ -179,8 +269,6 @@ class LimitRows:
 def _clipped(value: ca.SX, least: ca.SX, most: ca.SX) -> ca.SX:
     return ca.fmin(ca.fmax(value, least), most)
 
-
-Array = NDArray[np.float64]
 
 RELATIVE_FLOOR = 1e-12
 """Addition to the unit diagonal of the scaled effort matrix, which makes it definite even for equivalent inputs."""
@@ -225,7 +313,9 @@ class BoundedProblem:
 
     Attributes:
         rows: names of the limit rows.
-        hard: number of the first limit rows, which can always be satisfied.
+        levels: limit rows that may be exceeded, those of the highest priority first.
+        accelerations: index of the first limit row that bounds an acceleration.
+        points: limit rows of each point.
     """
 
     def __init__(self, program: Program, method: MultiplierMethod, limits: ControlLimits) -> None:
@@ -250,7 +340,10 @@ class BoundedProblem:
         best = self._without_limits(program, method)
         low, high = ca.SX.sym("low", nu), ca.SX.sym("high", nu)
         limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
-        self.rows, self.hard, u = limited.names, limited.hard, best.input
+        self.rows, self.accelerations, self.points = limited.names, limited.accelerations, limited.points
+        bounds = (("limits", limited.hard, self.accelerations), ("accelerations", self.accelerations, len(self.rows)))
+        self.levels = tuple(LimitLevel(name, np.arange(first, end)) for name, first, end in bounds if first < end)
+        u = best.input
         if best.misses.numel():
             # The method has already checked each row.
             missed = ca.if_else(best.relative_pivots > 0, 0, np.inf)
@@ -323,7 +416,9 @@ class BoundedProblem:
             groups: indices of the program's rows, the group of highest priority first.
         """
         rows = tuple(tuple(group.tolist()) for group in groups)
-        return LexicographicSizes(self._program.robot.u.numel(), len(self.rows), self.hard, rows)
+        relaxed = [len(level.rows) for level in self.levels]
+        levels = (len(self.rows) - sum(relaxed), *relaxed)
+        return LexicographicSizes(self._program.robot.u.numel(), levels, rows)
 
     def decision(self, sizes: LexicographicSizes) -> Kernel:
         """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
@@ -331,7 +426,8 @@ class BoundedProblem:
         Args:
             sizes: sizes of the programme.
         """
-        block, hold = lexicographic_block(sizes), ca.SX.sym("hold", sizes.inputs)
+        spheres = [Sphere(int(point.rows[0]), point.normals, point.bound) for point in self.points]
+        block, hold = lexicographic_block(sizes, spheres), ca.SX.sym("hold", sizes.inputs)
         return Kernel("bounded_decision", {**self._symbols, "hold": hold}, {**self._outputs, "hold": hold}, block=block)
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...robots.limits import DECLARE_EFFORT
 from ...robots.robot import Robot
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
@@ -87,6 +88,8 @@ class RestEquilibria:
 
     def _sentence(self, possible: bool, reachable: bool, u: Array, needed: Array) -> str:
         robot, limits = self._robot, self._limits
+        if possible and not np.isfinite([limits.lower, limits.upper]).any():
+            return f"The inputs of {robot.name}, which have no limits, allow rest in this position; {DECLARE_EFFORT}."
         if possible:
             return "The limits allow rest in this position."
         if not reachable:

@@ -10,7 +10,8 @@ from ...robots.constrained_factor import NaturalFactor, natural_factor
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
-from ..controller import Law, RegularTick, is_regular
+from ..controller import RegularTick
+from ..law import Law, is_regular
 from ..realization import RealizedMotion
 from .program import Program
 from .solution import ProgramMatrices
@@ -47,13 +48,13 @@ class ProgramKernels:
             tolerance: a row is dependent if its relative pivot is not above this.
         """
         law, robot = self._law, self._program.robot
-        regular = is_regular(robot, law.output, law.relative_pivots, tolerance)
+        regular = is_regular(ca.vertcat(robot.t, robot.q, robot.v, law.output), law.relative_pivots, tolerance)
         for counts in self._natural_counts.values():
             determined = ca.logic_and(counts[0] == len(robot.natural_rows), counts[1] == 0)
             regular = ca.logic_and(regular, determined)
         outputs = {"output": law.output, "regular": regular}
         kernel = Kernel("regular_tick", self._state, outputs, compiled=self._compiled)
-        return RegularTick(kernel, self._program.parameters.values())
+        return RegularTick(kernel, self._program.parameters)
 
     @functools.cached_property
     def tick(self) -> Kernel:

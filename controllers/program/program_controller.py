@@ -20,7 +20,8 @@ from ..bounded.control_limits import ControlLimits
 from ..bounded.problem import BoundedRealization
 from ..bounded.quadratic_program import QpSolver
 from ..bounded.static_holding import StaticHolding
-from ..controller import ERRORS, Controller, Law, RegularTick, Tick
+from ..controller import ERRORS, Controller, RegularTick, Tick
+from ..law import Law
 from ..multipliers.method import MultiplierMethod
 from ..multipliers.method_selection import default_method
 from ..realization import ActuatedRealization, IdealRealization, Realization
@@ -216,7 +217,7 @@ class ProgramController(Controller):
         )
 
         def check() -> EruginError | None:
-            status = self._diagnostics.status(all_finite(output), relative, failure)
+            status, message = self._diagnostics.status(all_finite(output), relative, failure), ""
             if status is not Status.OK:
                 message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
             elif doubtful:
@@ -302,7 +303,7 @@ class ProgramController(Controller):
             p: parameters, the whole vector.
             memory: the last samples, for bounded inputs.
         """
-        known = t, q, v, p
+        known = self.arguments(t, q, v, p)
         if self.robot.natural:
             try:
                 branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))

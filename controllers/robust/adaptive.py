@@ -20,6 +20,7 @@ from ...symbolic.sampling import sample_values
 from ...symbolic.validation import positive
 from ..control_allocation import LeastEffortAllocation
 from ..controller import Controller, Tick
+from ..law import Fields, Law, LawMemory, is_finite, is_regular, select
 from ..program.program import Program
 from ..regressor import Regressor
 from ..status import Status, tick_status
@@ -223,6 +224,39 @@ class AdaptiveProgramController(Controller):
         """π̂ by name, as of the last sample; the model's values before the first."""
         return dict(zip(self.regressor.names, self._estimate.values.tolist(), strict=True))
 
+    def sampled_law(self, period: float) -> Law:
+        """Return the law with its estimates as expressions.
+
+        Args:
+            period: time between samples [s].
+        """
+        c, p, size = self.robot.coordinates, self.parameters, len(self.regressor.products)
+        fields = Fields({"count": 1, "time": 1, "values": size, "slope": size})
+        z = ca.SX.sym("Adaptive_z", len(fields))
+        m = fields.split(z)
+        low, high = (ca.SX(self.bounds[:, i]) for i in (0, 1))
+        started, since = m["count"] > 0, c.t - m["time"]
+        values = select(started, m["values"], self._unknown.start({name: p[name] for name in self._unknown.limits}))
+        present = ca.fmin(ca.fmax(values + ca.fmax(since, 0.0) * m["slope"], low), high)
+        terms = self._terms(select(started, present, values))
+        slope = -p["adaptive.adaptation"] * ca.SX(self._unknown.widths**2) * terms["correlation"]
+        # No adaptation at a singular state, where the law has no output.
+        slope = select(is_regular(slope, terms["relative"], self._tolerance), slope, ca.SX.zeros(size))
+        moved = ca.fmin(ca.fmax(values + since * (m["slope"] + slope) / 2.0, low), high)
+        after = {"count": m["count"] + 1, "time": c.t, "slope": slope}
+        after["values"] = select(ca.logic_and(started, since > 0), moved, values)
+        # A sample that is not finite is refused.
+        update = select(is_finite(ca.vertcat(c.q, c.v)), fields.join(after), z)
+        memory = LawMemory(z, np.zeros(len(fields)), update, restore=functools.partial(self._restore, fields))
+        deviation, relative = self.program.deviation, terms["relative"]
+        return Law(terms["output"], deviation, terms["pivots"], relative, self.rows, self._tolerance, memory=memory)
+
+    def _restore(self, fields: Fields, z: Array) -> ParameterEstimate:
+        m = fields.numbers(z)
+        if m["count"][0] == 0.0:
+            return self.initial_memory
+        return ParameterEstimate(float(m["time"][0]), m["values"].copy(), m["slope"].copy())
+
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Return the input, with the estimates extrapolated from the last sample.
 
@@ -304,22 +338,25 @@ class AdaptiveProgramController(Controller):
         largest = max((value for value in sizes if np.isfinite(value)), default=0.0)
         return damping**2 / largest if largest > 0.0 else damping
 
-    @functools.cached_property
-    def _tick(self) -> Kernel:
-        robot, p, Y = self.robot, self.parameters, self.regressor
-        estimates = ca.SX.sym("estimates", len(Y.products))
+    def _terms(self, estimates: ca.SX) -> dict[str, ca.SX]:
+        """Return the terms of the law as expressions, for estimates of shape (k,)."""
+        robot, Y = self.robot, self.regressor
         s = robot.v - Y.velocity
-        force = Y.matrix @ estimates + Y.rest - p["adaptive.damping"] * (robot.mass_matrix @ s)
+        force = Y.matrix @ estimates + Y.rest - self.parameters["adaptive.damping"] * (robot.mass_matrix @ s)
         effort = LeastEffortAllocation.of(robot)
-        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": p.symbols, "estimates": estimates}
-        outputs = {
+        return {
             "output": effort.inputs(force),
             "relative": ca.fmin(effort.share, self._motion.relative_pivots),
             "pivots": effort.share * self._motion.pivots,
             "correlation": Y.matrix.T @ s,
             "sliding": s,
         }
-        return Kernel("adaptive_tick", symbols, outputs)
+
+    @functools.cached_property
+    def _tick(self) -> Kernel:
+        robot, estimates = self.robot, ca.SX.sym("estimates", len(self.regressor.products))
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols, "estimates": estimates}
+        return Kernel("adaptive_tick", symbols, self._terms(estimates))
 
     @functools.cached_property
     def _deviation(self) -> Kernel:

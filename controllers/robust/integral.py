@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from ...symbolic.errors import ModelError, NotFiniteError, unknown_name
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import constant_values, not_negative, positive
 from ..controller import Controller, Tick, memory_after
+from ..law import Fields, Law, LawMemory, is_finite, select
 from ..program.program import Program
 from ..program.program_controller import ProgramController
 from ..program.solution import Solution
@@ -254,6 +256,50 @@ class IntegralProgramController(Controller):
     def integrals(self) -> Mapping[str, float]:
         """∫y dt of each row at the last sample."""
         return dict(zip(self.program.rows, self._integral_memory.values.tolist(), strict=True))
+
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the law with its integrals as expressions; None for inputs within limits and implicit rows.
+
+        Args:
+            period: time between samples [s].
+        """
+        inner = self._inner.law
+        if inner is None:
+            return None
+        c, count = self.robot.coordinates, len(self.program.rows)
+        fields = Fields({"count": 1, "time": 1, "deviation": count, "values": count, "slope": count})
+        z, past = ca.SX.sym("Integral_z", len(fields)), self._inner.parameters.symbols[len(self.parameters) :]
+        m = fields.split(z)
+        later = ca.logic_and(m["count"] > 0, c.t > m["time"])
+        present = select(later, self._bounded(m["values"] + (c.t - m["time"]) * m["slope"]), m["values"])
+        law = inner.at(past, present)
+        y = ca.substitute(law.deviation, c.a, ca.SX.zeros(c.nv))
+        y = select(is_finite(y), y, ca.SX.zeros(count))
+        if law.active.numel():
+            y = select(law.active > 0, y, ca.SX.zeros(count))
+        change = (c.t - m["time"]) * (m["deviation"] + y) / 2.0
+        after = {"count": m["count"] + 1, "time": c.t, "deviation": y, "slope": y}
+        after["values"] = select(later, self._bounded(m["values"] + change), m["values"])
+        # A sample that is not finite is refused.
+        update = select(is_finite(ca.vertcat(c.q, c.v)), fields.join(after), z)
+        memory = LawMemory(z, np.zeros(len(fields)), update, restore=functools.partial(self._restore, fields))
+        return replace(law, linearizations=self.linearizations, memory=memory)
+
+    def _restore(self, fields: Fields, z: Array) -> IntegralMemory:
+        m = fields.numbers(z)
+        time = float(m["time"][0]) if m["count"][0] > 0.0 else None
+        inner = self._inner.initial_memory
+        return IntegralMemory(time, m["deviation"].copy(), m["values"].copy(), m["slope"].copy(), inner)
+
+    def _bounded(self, values: ca.SX) -> ca.SX:
+        """Return integrals within their bounds, as expressions."""
+        parts = ca.vertsplit(values)
+        for i, (bound, place) in enumerate(zip(self._bounds.tolist(), self._gain_places, strict=True)):
+            if math.isfinite(bound):
+                gain = self.parameters.symbols[place]
+                room = ca.if_else(gain > 0, bound / gain, ca.inf)
+                parts[i] = ca.fmin(ca.fmax(parts[i], -room), room)
+        return ca.vertcat(*parts)
 
     @property
     def initial_memory(self) -> IntegralMemory:

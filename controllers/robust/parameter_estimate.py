@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -92,6 +93,18 @@ class UnknownParameters:
             if not low <= value <= high:
                 raise ParameterError(f"{name!r} must start within its bounds [{low:g}, {high:g}], got {value:g}")
         return np.array([product.value(given) for product in self.products])
+
+    def start(self, symbols: Mapping[str, ca.SX]) -> ca.SX:
+        """Return the initial estimates as expressions, NaN for a value out of its bounds, shape (k,).
+
+        Args:
+            symbols: unknown parameters by name.
+        """
+        inside = ca.SX(1)
+        for name, (low, high) in self.limits.items():
+            inside = ca.logic_and(inside, ca.logic_and(symbols[name] >= low, symbols[name] <= high))
+        values = ca.vertcat(*(product.value(symbols) for product in self.products))
+        return ca.if_else(inside, values, ca.SX.nan(len(self.products), 1))
 
     def projected(self, values: Array) -> Array:
         """Return the nearest values within the bounds, shape (k,).

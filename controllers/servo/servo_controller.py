@@ -17,7 +17,8 @@ from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import positive
-from ..controller import Controller, Law, Tick
+from ..controller import Controller, Tick
+from ..law import Law
 from ..program.program import Program
 from ..sample_clock import elapsed
 from ..status import Status

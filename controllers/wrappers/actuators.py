@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...robots.limits import DECLARE_EFFORT
 from ...symbolic.errors import ModelError
-from ...symbolic.validation import read_only_copy, vector_argument
+from ...symbolic.validation import vector_argument
 from ..controller import Controller
-from ..sample_clock import elapsed
-from .signal_wrapper import ActuatorWrapper
+from ..law import select
+from .signal_wrapper import ActuatorWrapper, Memory
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class MotorLagMemory:
-    """Memory of :class:`MotorLag`.
-
-    Attributes:
-        t: time of the last sample [s].
-        output: output of the drive at that time, shape (n,).
-        command: command just after that time, shape (n,).
-    """
-
-    t: float
-    output: Array
-    command: Array
-
-
-class MotorLag(ActuatorWrapper[MotorLagMemory]):
+class MotorLag(ActuatorWrapper):
     """T du/dt + u = c(t).
 
     Since the last sample t_k the command is assumed to have changed linearly with slope s from c_k to c(t), for which
@@ -60,40 +48,28 @@ class MotorLag(ActuatorWrapper[MotorLagMemory]):
         self.initial = vector_argument("initial", initial, self.size, what, infinite=False)
         self.reset()
 
-    def record_command(self, memory: MotorLagMemory | None, t: float, before: Array, after: Array) -> MotorLagMemory:
-        """Return the memory: the output of the drives and the command from this sample on."""
-        output = self.initial if memory is None else read_only_copy(self.applied_output(memory, t, before)[0])
-        return MotorLagMemory(t, output, read_only_copy(after))
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the sizes of time and output of the drives at the last sample, and of the command just after it."""
+        return {"time": 1, "output": self.size, "command": self.size}
 
-    def applied_output(self, memory: MotorLagMemory | None, t: float, command: Array) -> tuple[Array, str]:
+    def first(self, t: ca.SX, q: ca.SX, v: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the initial output."""
+        return {"time": t, "output": ca.SX(self.initial)}
+
+    def record_command(self, m: Memory, t: ca.SX, before: ca.SX, after: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the output of the drives, and the command from this sample on."""
+        return {"time": t, "output": self.applied_output(m, t, before), "command": after}
+
+    def applied_output(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
         """Return the output of the drives."""
-        if memory is None:
-            raise self.no_sample_error()
-        length = elapsed(type(self).__name__, memory.t, t)
-        if length == 0.0:
-            return memory.output, ""
-        share = length / self.time_constant
+        length = t - m["time"]
+        share = length / ca.SX(self.time_constant)
         # s T (1 − exp(−(t − t_k)/T)), without the quotient of two small differences.
-        behind = (command - memory.command) * (-np.expm1(-share) / share)
-        return command - behind + (memory.output - memory.command) * np.exp(-share), ""
+        behind = (command - m["command"]) * (-ca.expm1(-share) / share)
+        return select(length > 0, command - behind + (m["output"] - m["command"]) * ca.exp(-share), m["output"])
 
 
-@dataclass(frozen=True, eq=False)
-class RateLimitMemory:
-    """Memory of :class:`RateLimit`.
-
-    Attributes:
-        t: time of the last sample [s].
-        output: output applied at that time, shape (n,).
-        command: command that the output should have reached by that time, shape (n,).
-    """
-
-    t: float
-    output: Array
-    command: Array
-
-
-class RateLimit(ActuatorWrapper[RateLimitMemory]):
+class RateLimit(ActuatorWrapper):
     """u(t) = u_k + min(max(c(t) − u_k, −r (t − t_k)), r (t − t_k)), with u_k the output applied at the last sample t_k.
 
     So the average of |du/dt| from any sample on never exceeds r. If a whole interval was too short to reach the command
@@ -118,30 +94,43 @@ class RateLimit(ActuatorWrapper[RateLimitMemory]):
         self.initial = vector_argument("initial", initial, self.size, "one for each output", infinite=False)
         self.reset()
 
-    def record_command(self, memory: RateLimitMemory | None, t: float, before: Array, after: Array) -> RateLimitMemory:
-        """Return the memory: the output and the command at this sample."""
-        output = self.initial if memory is None else read_only_copy(self.applied_output(memory, t, before)[0])
-        return RateLimitMemory(t, output, read_only_copy(before))
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the sizes of time, output and command at the last sample."""
+        return {"time": 1, "output": self.size, "command": self.size}
 
-    def applied_output(self, memory: RateLimitMemory | None, t: float, command: Array) -> tuple[Array, str]:
+    def first(self, t: ca.SX, q: ca.SX, v: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the initial output."""
+        return {"time": t, "output": ca.SX(self.initial)}
+
+    def record_command(self, m: Memory, t: ca.SX, before: ca.SX, after: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the output, and the command that it should have reached by this sample."""
+        return {"time": t, "output": self.applied_output(m, t, before), "command": before}
+
+    def applied_output(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
         """Return the output within its rate limit."""
-        if memory is None:
-            raise self.no_sample_error()
-        length = elapsed(type(self).__name__, memory.t, t)
-        reach = np.full(self.size, np.inf)
-        np.multiply(self.rate, length, out=reach, where=np.isfinite(self.rate))
-        output = memory.output + np.minimum(np.maximum(command - memory.output, -reach), reach)
+        reach, change = self._reach(t - m["time"]), command - m["output"]
         # An output that reaches the command equals it to the last digit.
-        output = np.where(np.abs(command - memory.output) <= reach, command, output)
+        return select(ca.fabs(change) <= reach, command, m["output"] + ca.fmin(ca.fmax(change, -reach), reach))
+
+    def limited(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
+        """Return the outputs that had not reached their command at the last sample."""
+        return m["output"] != m["command"]
+
+    def limit_message(self, m: Mapping[str, Array], command: Array, output: Array, limited: Flags) -> str:
+        """Return what the outputs should be, and are."""
         messages = [
-            f"{self.outputs[i]} would be {memory.command[i]:.6g}, but changes by {self.rate[i]:.6g} per second at most "
-            f"and is at {memory.output[i]:.6g}"
-            for i in np.flatnonzero(memory.output != memory.command)
+            f"{self.outputs[i]} would be {m['command'][i]:.6g}, but changes by {self.rate[i]:.6g} per second at most "
+            f"and is at {m['output'][i]:.6g}"
+            for i in np.flatnonzero(limited)
         ]
-        return output, f"{'; '.join(messages)}." if messages else ""
+        return f"{'; '.join(messages)}."
+
+    def _reach(self, length: ca.SX) -> ca.SX:
+        """Greatest change in a time."""
+        return ca.vertcat(*(length * rate if np.isfinite(rate) else ca.SX(ca.inf) for rate in self.rate.tolist()))
 
 
-class Saturation(ActuatorWrapper[None]):
+class Saturation(ActuatorWrapper):
     """u_i = min(max(c_i, lower_i), upper_i).
 
     While an output is saturated, the status is LIMITED and the message names it and the excess.
@@ -150,8 +139,6 @@ class Saturation(ActuatorWrapper[None]):
         lower: least output, shape (n,).
         upper: greatest output, shape (n,).
     """
-
-    remembers = False
 
     def __init__(
         self, controller: Controller, limits: ArrayLike | None = None, *, lower: ArrayLike | None = None
@@ -174,7 +161,7 @@ class Saturation(ActuatorWrapper[None]):
                 why = (
                     "the output of the law is a force, for which a robot declares no limits"
                     if self.applies_force
-                    else f"{self.robot.name} declares no limits of effort"
+                    else f"{self.robot.name} declares no limits of effort; {DECLARE_EFFORT}"
                 )
                 raise ModelError(f"Saturation requires limits=: {why}")
             limits = self.robot.limits.effort
@@ -193,13 +180,19 @@ class Saturation(ActuatorWrapper[None]):
             )
         self.reset()
 
-    def applied_output(self, memory: None, t: float, command: Array) -> tuple[Array, str]:
+    def applied_output(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
         """Return the output within the limits."""
-        output = np.minimum(np.maximum(command, self.lower), self.upper)
-        over = np.flatnonzero(output != command)
+        return ca.fmin(ca.fmax(command, ca.SX(self.lower)), ca.SX(self.upper))
+
+    def limited(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
+        """Return the outputs beyond their limits."""
+        return self.applied_output(m, t, command) != command
+
+    def limit_message(self, m: Mapping[str, Array], command: Array, output: Array, limited: Flags) -> str:
+        """Return by how much the outputs exceed their limits."""
         messages = [
             f"{self.outputs[i]} would be {command[i]:.6g}, beyond its limit {output[i]:.6g} by "
             f"{abs(command[i] - output[i]):.3g}"
-            for i in over
+            for i in np.flatnonzero(limited)
         ]
-        return output, f"{'; '.join(messages)}." if messages else ""
+        return f"{'; '.join(messages)}."

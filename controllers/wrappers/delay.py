@@ -1,107 +1,25 @@
-"""Dead time of the input and of the measurement, and the signal history that it reads."""
+"""Dead time of the input and of the measurement."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Mapping
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.validation import not_negative, read_only_copy, vector_argument
+from ...symbolic.validation import not_negative, vector_argument
 from ..controller import Controller
-from .signal_wrapper import SignalWrapper
+from ..law import select
+from .signal_wrapper import Memory, SignalWrapper
 
 Array = NDArray[np.float64]
+NEAR = 8 * 2.0**-52
+"""Share of a time by which two times may differ and still count as equal."""
 
 
-@dataclass(frozen=True, eq=False)
-class SignalHistory:
-    """A signal s at samples t₀ < t₁ < …, with s(t_i − 0) and s(t_i + 0).
-
-    Attributes:
-        times: times of the samples [s].
-        before: the signal just before each sample, shape (n,) each.
-        after: the signal just after each sample, shape (n,) each.
-        initial: the signal before the first sample, shape (n,).
-    """
-
-    times: tuple[float, ...]
-    before: tuple[Array, ...]
-    after: tuple[Array, ...]
-    initial: Array
-
-    @classmethod
-    def empty(cls, initial: Array) -> Self:
-        """Return the history before the first sample.
-
-        Args:
-            initial: the signal before the first sample, shape (n,).
-        """
-        return cls((), (), (), read_only_copy(initial))
-
-    def with_sample(self, t: float, before: Array, after: Array, keep: float) -> SignalHistory:
-        """Return the history with one more sample, and without those that are older than needed.
-
-        Args:
-            t: time of the sample, not before the last one [s].
-            before: the signal just before the sample, shape (n,).
-            after: the signal just after the sample, shape (n,).
-            keep: length of the history that is needed [s].
-        """
-        again = bool(self.times) and t == self.times[-1]
-        times = self.times if again else (*self.times, t)
-        befores = self.before if again else (*self.before, read_only_copy(before))
-        afters = (*self.after[:-1], read_only_copy(after)) if again else (*self.after, read_only_copy(after))
-        first = max(bisect_left(times, t - keep) - 2, 0)
-        initial = self.initial if first == 0 else afters[first - 1]
-        return SignalHistory(times[first:], befores[first:], afters[first:], initial)
-
-    def at(self, when: float, now: float, present: Array) -> Array:
-        """Return the signal at a time in the past, shape (n,).
-
-        If that is the time of a sample, it is the signal just after the sample if the present time is a sample as well,
-        and just before it if the present time lies after the last sample: so a step from one sample to the next does
-        not contain a jump at its end that belongs to the next step.
-
-        Args:
-            when: time in the past [s].
-            now: present time, not before the last sample [s].
-            present: the signal at the present time, shape (n,).
-        """
-        times = self.times
-        if not times:
-            return present
-        near = 8 * math.ulp(max(abs(now), abs(times[0])))
-        at_sample = now <= times[-1] + near
-        i = (bisect_right(times, when + near) if at_sample else bisect_left(times, when - near)) - 1
-        if i < 0:
-            return self.initial
-        last = i == len(times) - 1
-        end, value = (now, present) if last else (times[i + 1], self.before[i + 1])
-        length = end - times[i]
-        if length <= near:
-            return self.after[i]
-        share = min(max((when - times[i]) / length, 0.0), 1.0)
-        return np.asarray(self.after[i] + share * (value - self.after[i]), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class DelayMemory:
-    """Memory of :class:`Delay`.
-
-    Attributes:
-        commands: history of the commands of the law.
-        states: history of the states (q, v).
-    """
-
-    commands: SignalHistory
-    states: SignalHistory
-
-
-class Delay(SignalWrapper[DelayMemory]):
+class Delay(SignalWrapper):
     """u(t) = c(t − τ), c(t) = law(t, q(t − τ_m), v(t − τ_m)).
 
     The law's output and the state are interpolated linearly between samples, and the output may jump at samples: so the
@@ -132,32 +50,108 @@ class Delay(SignalWrapper[DelayMemory]):
         self.initial = vector_argument("initial", initial, self.size, "one for each output", infinite=False)
         self.reset()
 
-    def record_sample(self, memory: DelayMemory | None, t: float, q: Array, v: Array) -> DelayMemory:
+    def capacity(self, period: float) -> int:
+        """Return the number of samples within the longer delay, and two beyond it.
+
+        Args:
+            period: time between samples [s].
+        """
+        return math.ceil(max(self.time, self.measurement) / period * (1.0 - 1e-9)) + 2
+
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the sizes of the times of past samples, and of both signals just before and just after them."""
+        sizes: dict[str, int] = {}
+        for name, width in self._signals().items():
+            sizes |= {f"{name}_times": capacity}
+            sizes |= {f"{name}_before": capacity * width, f"{name}_after": capacity * width}
+        return sizes
+
+    def first(self, t: ca.SX, q: ca.SX, v: ca.SX) -> Mapping[str, ca.SX]:
+        """Return a past without changes: the initial output, and the state of the first sample."""
+        values = {"command": ca.SX(self.initial), "state": ca.vertcat(q, v)}
+        past: dict[str, ca.SX] = {}
+        for name in self._signals():
+            past |= {f"{name}_times": t, f"{name}_before": values[name], f"{name}_after": values[name]}
+        return past
+
+    def record_sample(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX, w: ca.SX) -> Mapping[str, ca.SX]:
         """Record the state."""
-        state = np.concatenate([q, v])
-        if memory is None:
-            memory = DelayMemory(SignalHistory.empty(self.initial), SignalHistory.empty(state))
-        return replace(memory, states=memory.states.with_sample(t, state, state, self.measurement))
+        state = ca.vertcat(q, v)
+        return self._with_sample(m, "state", t, state, state)
 
-    def measured_state(self, memory: DelayMemory | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def measured_state(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the state τ_m ago."""
-        if memory is None:
-            raise self.no_sample_error()
-        if self.measurement == 0.0:
-            return q, v
-        past = memory.states.at(t - self.measurement, t, np.concatenate([q, v]))
-        return past[: len(q)], past[len(q) :]
+        past = self._at(m, "state", t - self.measurement, t, ca.vertcat(q, v))
+        return past[: q.numel()], past[q.numel() :]
 
-    def record_command(self, memory: DelayMemory | None, t: float, before: Array, after: Array) -> DelayMemory | None:
+    def record_command(self, m: Memory, t: ca.SX, before: ca.SX, after: ca.SX) -> Mapping[str, ca.SX]:
         """Record the law's output."""
-        if memory is None:
-            return None
-        return replace(memory, commands=memory.commands.with_sample(t, before, after, self.time))
+        return self._with_sample(m, "command", t, before, after)
 
-    def applied_output(self, memory: DelayMemory | None, t: float, command: Array) -> tuple[Array, str]:
+    def applied_output(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
         """Return the output τ ago."""
-        if memory is None:
-            raise self.no_sample_error()
-        if self.time == 0.0:
-            return command, ""
-        return memory.commands.at(t - self.time, t, command), ""
+        return self._at(m, "command", t - self.time, t, command)
+
+    def with_room(self, z: Array, t: float) -> Array:
+        """Return the memory, with twice the length if the next sample would push out one that is still needed.
+
+        Args:
+            z: memory.
+            t: time of the sample [s].
+        """
+        parts = self.memory_layout(len(z)).numbers(z)
+        for name, delay in (("command", self.time), ("state", self.measurement)):
+            times = parts.get(f"{name}_times")
+            # Entries from before the first sample have its time.
+            if times is None or z[0] == 0.0 or times[1] < t - delay or (len(times) > 2 and times[1] == times[2]):
+                continue
+            longer = {"count": parts["count"]}
+            for kind, width in self._signals().items():
+                after = np.tile(parts[f"{kind}_after"][:width], len(times))
+                longer[f"{kind}_times"] = np.concatenate([np.full(len(times), times[0]), parts[f"{kind}_times"]])
+                longer[f"{kind}_before"] = np.concatenate([after, parts[f"{kind}_before"]])
+                longer[f"{kind}_after"] = np.concatenate([after, parts[f"{kind}_after"]])
+            return np.concatenate(list(longer.values()))
+        return z
+
+    def _signals(self) -> dict[str, int]:
+        """Sizes of the signals that are delayed, by name."""
+        c = self.robot.coordinates
+        sizes = {"command": self.size * (self.time > 0.0), "state": (c.nq + c.nv) * (self.measurement > 0.0)}
+        return {name: size for name, size in sizes.items() if size}
+
+    def _with_sample(self, m: Memory, name: str, t: ca.SX, before: ca.SX, after: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the past of a signal with one more sample, in place of the oldest; nothing if it is not delayed."""
+        if name not in self._signals():
+            return {}
+        times, befores, afters = (m[f"{name}_{part}"] for part in ("times", "before", "after"))
+        again, n = t == times[-1], after.numel()
+        return {
+            f"{name}_times": select(again, times, ca.vertcat(times[1:], t)),
+            f"{name}_before": select(again, befores, ca.vertcat(befores[n:], before)),
+            f"{name}_after": select(again, ca.vertcat(afters[:-n], after), ca.vertcat(afters[n:], after)),
+        }
+
+    def _at(self, m: Memory, name: str, when: ca.SX, now: ca.SX, present: ca.SX) -> ca.SX:
+        """Return a signal at a time in the past; the present signal if it is not delayed.
+
+        If that is the time of a sample, it is the signal just after the sample if the present time is a sample as well,
+        and just before it if the present time lies after the last sample: so a step from one sample to the next does
+        not contain a jump at its end that belongs to the next step.
+        """
+        if name not in self._signals():
+            return present
+        times, befores, afters = (m[f"{name}_{part}"] for part in ("times", "before", "after"))
+        count, n = times.numel(), present.numel()
+        near = NEAR * ca.fmax(ca.fabs(now), ca.fabs(times[0]))
+        at_sample = now <= times[-1] + near
+        begin, end, start, value = times[0], times[0], afters[:n], afters[:n]
+        for i in range(count):
+            passed = ca.if_else(at_sample, times[i] <= when + near, times[i] < when - near)
+            last = i + 1 == count
+            begin, end = select(passed, times[i], begin), select(passed, now if last else times[i + 1], end)
+            start = select(passed, afters[i * n : (i + 1) * n], start)
+            value = select(passed, present if last else befores[(i + 1) * n : (i + 2) * n], value)
+        length = end - begin
+        share = ca.fmin(ca.fmax((when - begin) / length, 0.0), 1.0)
+        return select(length <= near, start, start + share * (value - start))

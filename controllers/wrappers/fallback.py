@@ -6,13 +6,15 @@ import functools
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import EruginError, ModelError
+from ...symbolic.errors import EruginError, ModelError, NotConvergedError
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import read_only_copy, whole
 from ..controller import Controller, Tick
+from ..law import NOTHING, Fields, Law, LawMemory, select
 from ..status import Status
 from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside, terminal_error
 
@@ -114,6 +116,67 @@ class Fallback(Wrapper[FallbackMemory]):
         if self._spare is not None and outer is not None:
             self._spare.memory = outer.spare
 
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the law with its substitute as expressions; None if one of the laws has none.
+
+        Args:
+            period: time between samples [s].
+        """
+        inner = self.inner.sampled_law(period)
+        spare = Law(NOTHING) if self._spare is None else self._spare.sampled_law(period)
+        if inner is None or spare is None:
+            return None
+        c, n = self.robot.coordinates, self.size
+        state = c.t, c.q, c.v
+        fields = Fields({"count": 1, "safe": n, "is_safe": 1, "failures": 1, "ended": 1})
+        z = ca.SX.sym("Fallback_z", len(fields))
+        m, missing = fields.split(z), ca.SX.nan(n, 1)
+        shown = inner.after_sample()
+        regular = shown.is_regular(*state)
+        failures = select(regular, ca.SX(0), m["failures"] + 1)
+        after = {
+            "count": m["count"] + 1,
+            "safe": select(regular, shown.output, m["safe"]),
+            "is_safe": ca.fmax(m["is_safe"], regular),
+            "failures": failures,
+            "ended": ca.SX(0) if self.patience is None else failures > self.patience,
+        }
+        accepted = ca.logic_and(m["failures"] == 0, inner.is_regular(*state))
+        if self._spare is not None:
+            substitute = select(spare.is_regular(*state), spare.output, missing)
+        elif self.on_failure == "zero":
+            substitute = ca.SX.zeros(n)
+        else:
+            substitute = select(m["is_safe"] > 0, m["safe"], missing)
+        output = select(m["ended"] > 0, missing, select(accepted, inner.output, substitute))
+        ones = ca.SX.ones(len(self.rows), 1)
+        memory = LawMemory(
+            ca.vertcat(z, inner.z, spare.z),
+            np.concatenate([np.zeros(len(fields)), inner.initial, spare.initial]),
+            ca.vertcat(fields.join(after), inner.updated, spare.updated),
+            ca.vertcat(inner.random, spare.random),
+            lambda times, finite: np.concatenate([inner.draw(times, finite), spare.draw(times, finite)], axis=1),
+            functools.partial(self._restore, fields, inner, spare),
+        )
+        status = inner.status if inner.status.numel() else ca.SX(int(Status.OK))
+        return replace(
+            inner,
+            output=output,
+            pivots=ones,
+            relative_pivots=ones,
+            active=select(accepted, inner.active, ca.SX.ones(inner.active.numel(), 1)),
+            status=select(accepted, status, ca.SX(int(Status.HELD))),
+            memory=memory,
+        )
+
+    def _restore(self, fields: Fields, inner: Law, spare: Law, z: Array) -> WrapperMemory[FallbackMemory]:
+        m, rest = fields.numbers(z[: len(fields)]), z[len(fields) :]
+        size = inner.z.numel()
+        safe = read_only_copy(m["safe"]) if m["is_safe"][0] > 0.0 else None
+        failed = NotConvergedError("the law failed at the last sample") if m["failures"][0] > 0.0 else None
+        memory = FallbackMemory(safe, int(m["failures"][0]), failed, spare.restore(rest[size:]))
+        return WrapperMemory(memory, inner.restore(rest[:size]), failed if m["ended"][0] > 0.0 else None)
+
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Evaluate the law inside, or its substitute.
 
@@ -124,7 +187,7 @@ class Fallback(Wrapper[FallbackMemory]):
             p: parameters, the whole vector.
             memory: memory of the wrapper and of both laws.
         """
-        parts, inner_p = self.parts(memory), self.inner_parameters(p)
+        parts, inner_p = self.parts(memory), self._inner_parameters(p)
         after = functools.partial(self._after, t, q, v, p, parts)
         deviation = self.true_deviation(t, q, v, inner_p, parts.inner)
         outer = self._outer(parts)
@@ -161,7 +224,7 @@ class Fallback(Wrapper[FallbackMemory]):
         self, t: float, q: Array, v: Array, p: Array, parts: WrapperMemory[FallbackMemory]
     ) -> WrapperMemory[FallbackMemory]:
         """Return the memory after a sample, valid or not."""
-        outer, inner_p = self._outer(parts), self.inner_parameters(p)
+        outer, inner_p = self._outer(parts), self._inner_parameters(p)
         inner, error = memory_inside(self.inner, t, q, v, inner_p, parts.inner)
         safe = outer.safe
         if error is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import casadi as ca
@@ -16,10 +16,11 @@ from ...robots.signals.signal import Signal, SignalExpressions
 from ...symbolic.errors import ModelError, require_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import read_only_copy, vector_argument
-from ..controller import Controller, Law, Tick, Values
+from ...symbolic.validation import vector_argument
+from ..controller import Controller, Tick, Values
+from ..law import Law
 from ..status import Status
-from .signal_wrapper import SignalWrapper
+from .signal_wrapper import Memory, SignalWrapper
 from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside
 
 Array = NDArray[np.float64]
@@ -39,8 +40,6 @@ class MeasurementNoise(Wrapper[None]):
     Attributes:
         random_ranges: lowest and highest value, by name, of the parameters that are drawn uniformly between them.
     """
-
-    remembers = False
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class MeasurementNoise(Wrapper[None]):
                     f"{self.robot.name} are not: give their root mean square"
                 )
         require_name("measurement noise", name)
-        moving = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
+        moving = c.velocity_names
         # Check band, terms and seed even where no noise is built from them.
         BandNoise(0.0, band, terms, seed)
         self._q = _build_signal("q", q, lambda size: BandNoise(size, band, terms, 2 * seed), c.t, name, c.names)
@@ -102,21 +101,40 @@ class MeasurementNoise(Wrapper[None]):
         self.random_ranges: Mapping[str, tuple[float, float]] = {**self._q.random_ranges, **self._v.random_ranges}
         self.reset()
 
+    @property
+    def remembers(self) -> bool:
+        """False: the errors are functions of time."""
+        return False
+
+    def _at_measured(self, law: Law | None) -> Law | None:
+        c = self.robot.coordinates
+        new = ca.vertcat(c.q + self._q.value, c.v + self._v.value)
+        return None if law is None else law.at(ca.vertcat(c.q, c.v), new, deviation=False)
+
     @functools.cached_property
     def _law(self) -> Law | None:
-        law, c = self.inner.law, self.robot.coordinates
-        if law is None:
-            return None
-        old, new = ca.vertcat(c.q, c.v), ca.vertcat(c.q + self._q.value, c.v + self._v.value)
-        output, pivots, relative, active = ca.substitute(
-            [law.output, law.pivots, law.relative_pivots, law.active], [old], [new]
-        )
-        return replace(law, output=output, pivots=pivots, relative_pivots=relative, active=active)
+        return self._at_measured(self.inner.law)
 
     @property
     def law(self) -> Law | None:
         """The law as expressions, at the measured state; None if the law inside has none."""
         return self._law
+
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the law at the measured state, with its memory; None if the law inside has no expressions.
+
+        Args:
+            period: time between samples [s].
+        """
+        inner = self.inner.sampled_law(period)
+        law = self._at_measured(inner)
+        if law is None or inner is None or law.memory is None:
+            return law
+
+        def restore(z: Array) -> WrapperMemory[None]:
+            return WrapperMemory(None, inner.restore(z))
+
+        return replace(law, memory=replace(law.memory, restore=restore))
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Evaluate the law inside at the measured state.
@@ -135,7 +153,7 @@ class MeasurementNoise(Wrapper[None]):
         def after() -> WrapperMemory[None]:
             return WrapperMemory(None, *memory_inside(self.inner, *measured, parts.inner))
 
-        deviation = self.true_deviation(t, q, v, self.inner_parameters(p), parts.inner)
+        deviation = self.true_deviation(t, q, v, self._inner_parameters(p), parts.inner)
         error = parts.error or tick.error
         return replace(tick, memory=None if memory is None else after, deviation=deviation, error=error)
 
@@ -160,7 +178,7 @@ class MeasurementNoise(Wrapper[None]):
             p: parameters, the whole vector.
         """
         of_q, of_v = map(np.atleast_1d, self._errors(t, p[len(self.inner.parameters) :]))
-        return t, q + of_q, v + of_v, self.inner_parameters(p)
+        return t, q + of_q, v + of_v, self._inner_parameters(p)
 
     @functools.cached_property
     def _errors(self) -> Kernel:
@@ -190,31 +208,12 @@ def _build_signal(
         raise ModelError(f"{word}= of MeasurementNoise: {error}") from error
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseSample:
-    """Memory of :class:`Noise`.
-
-    Attributes:
-        index: index of the sample, from 0.
-        q: error of the coordinates, shape (nq,).
-        v: error of the velocities, shape (nv,).
-        u: error of the output, shape (n,).
-    """
-
-    index: int
-    q: Array
-    v: Array
-    u: Array
-
-
-class Noise(SignalWrapper[NoiseSample]):
+class Noise(SignalWrapper):
     """u = law(t, q + σ_q ξ, v + σ_v ξ′) + σ_u ξ″, with ξ normal, drawn at every sample and constant until the next.
 
     It is white from sample to sample, so that its power spectral density grows with the step: σ² h. The same seed gives
     the same noise in every run, and different noise in each of several nested wrappers.
     """
-
-    is_random = True
 
     def __init__(
         self,
@@ -244,29 +243,30 @@ class Noise(SignalWrapper[NoiseSample]):
             what = "a standard deviation each"
             spreads.append(vector_argument(name, value, size, what, infinite=False, sign="nonnegative"))
         self.q, self.v, self.u = spreads
-        self.seed = require_seed(seed)
+        self.seed, self.random_numbers = require_seed(seed), c.nq + c.nv + self.size
         self.reset()
 
-    def record_sample(self, memory: NoiseSample | None, t: float, q: Array, v: Array) -> NoiseSample:
-        """Draw the errors of a sample, always all of them in a fixed order."""
-        index = 0 if memory is None else memory.index + 1
-        drawn = generator(self.seed, self.depth, index).standard_normal(len(q) + len(v) + self.size)
-        first, second, third = np.split(drawn, [len(q), len(q) + len(v)])
-        return NoiseSample(
-            index, read_only_copy(self.q * first), read_only_copy(self.v * second), read_only_copy(self.u * third)
-        )
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the sizes of the errors of coordinates, velocities and output."""
+        c = self.robot.coordinates
+        return {"q": c.nq, "v": c.nv, "u": self.size}
 
-    def measured_state(self, memory: NoiseSample | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def draw(self, index: int) -> Array:
+        """Return normal numbers, always all of them in a fixed order."""
+        return generator(self.seed, self.depth, index).standard_normal(self.random_numbers)
+
+    def record_sample(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX, w: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the errors of a sample."""
+        first, second = q.numel(), q.numel() + v.numel()
+        return {"q": ca.SX(self.q) * w[:first], "v": ca.SX(self.v) * w[first:second], "u": ca.SX(self.u) * w[second:]}
+
+    def measured_state(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the state with its errors."""
-        if memory is None:
-            raise self.no_sample_error()
-        return q + memory.q, v + memory.v
+        return q + m["q"], v + m["v"]
 
-    def applied_output(self, memory: NoiseSample | None, t: float, command: Array) -> tuple[Array, str]:
+    def applied_output(self, m: Memory, t: ca.SX, command: ca.SX) -> ca.SX:
         """Return the output with its error."""
-        if memory is None:
-            raise self.no_sample_error()
-        return command + memory.u, ""
+        return command + m["u"]
 
 
 def generator(seed: int, depth: int, index: int) -> np.random.Generator:

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal, get_args
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import ModelError
-from ...symbolic.validation import finite, positive, read_only_copy, vector_argument
+from ...symbolic.validation import finite, positive, vector_argument
 from ..controller import Controller
-from ..sample_clock import elapsed
+from ..law import select
 from .noise import generator, require_seed
-from .signal_wrapper import SensorWrapper
+from .signal_wrapper import Memory, SensorWrapper
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """Memory of :class:`Dropout`.
-
-    Attributes:
-        index: index of the last sample, from 0.
-        failed: True if that sample was NaN.
-    """
-
-    index: int
-    failed: bool
-
-
-class Dropout(SensorWrapper[Sampled]):
+class Dropout(SensorWrapper):
     """u = law(t, NaN, NaN) from a failed sample to the next, else law(t, q, v); samples fail with probability P.
 
     The law inside must deal with NaN: Erugin's laws raise, which ends a run, and a
     :class:`~erugin.controllers.wrappers.Fallback` around them applies the last safe output.
     """
 
-    is_random = True
+    random_numbers = 1
 
     def __init__(self, controller: Controller, probability: float, *, seed: int = 0) -> None:
         """Add dropouts to the measurements of a law.
@@ -58,39 +47,35 @@ class Dropout(SensorWrapper[Sampled]):
         self.seed = require_seed(seed)
         self.reset()
 
-    def record_sample(self, memory: Sampled | None, t: float, q: Array, v: Array) -> Sampled:
-        """Decide at random if this sample fails."""
-        index = 0 if memory is None else memory.index + 1
-        return Sampled(index, bool(generator(self.seed, self.depth, index).random() < self.probability))
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the size of a flag that is not zero after a failed sample."""
+        return {"failed": 1}
 
-    def measured_state(self, memory: Sampled | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def draw(self, index: int) -> Array:
+        """Return a number that is drawn uniformly from [0, 1)."""
+        return np.array([generator(self.seed, self.depth, index).random()])
+
+    def record_sample(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX, w: ca.SX) -> Mapping[str, ca.SX]:
+        """Return whether this sample fails."""
+        return {"failed": w < self.probability}
+
+    def passes_on(self, drawn: Array) -> Flags:
+        """True for samples that do not fail, shape (n,)."""
+        return np.asarray(drawn[:, 0] >= self.probability, dtype=np.bool_)
+
+    def measured_state(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the state, or NaN after a failed sample."""
-        if memory is None:
-            raise self.no_sample_error()
-        return (np.full(q.shape, np.nan), np.full(v.shape, np.nan)) if memory.failed else (q, v)
+        failed = m["failed"] > 0
+        return (
+            select(failed, ca.SX.nan(q.numel(), 1), q),
+            select(failed, ca.SX.nan(v.numel(), 1), v),
+        )
 
 
 VelocityEstimate = Literal["exact", "difference", "filtered", "observer"]
 
 
-@dataclass(frozen=True, eq=False)
-class EncoderReading:
-    """Memory of :class:`Encoders`.
-
-    Attributes:
-        t: time of the last sample [s].
-        q: position in whole counts, shape (nq,).
-        v: estimated velocity, shape (nv,).
-        estimate: position of the observer, shape (nq,).
-    """
-
-    t: float
-    q: Array
-    v: Array
-    estimate: Array
-
-
-class Encoders(SensorWrapper[EncoderReading]):
+class Encoders(SensorWrapper):
     """u(t) = law(t, q̂_k, v̂_k) from sample k to the next.
 
     Positions are counted, q̂ = r round(q/r), and velocities are one of
@@ -146,33 +131,46 @@ class Encoders(SensorWrapper[EncoderReading]):
         self.cutoff = 0.0 if cutoff is None else positive("cutoff", cutoff)
         self.reset()
 
-    def record_sample(self, memory: EncoderReading | None, t: float, q: Array, v: Array) -> EncoderReading:
-        """Return the reading: counts and velocity estimate."""
-        step = np.where(self.resolution > 0.0, self.resolution, 1.0)
-        counted = read_only_copy(np.where(self.resolution > 0.0, step * np.round(q / step), q))
-        if self.velocity == "exact":
-            return EncoderReading(t, counted, read_only_copy(v), counted)
-        if memory is None:
-            return EncoderReading(t, counted, read_only_copy(np.zeros(len(v))), counted)
-        h = elapsed(type(self).__name__, memory.t, t)
-        if h == 0.0:
-            return memory
-        rate = (counted - memory.q) / h
-        if self.velocity == "difference":
-            return EncoderReading(t, counted, read_only_copy(rate), counted)
-        decay = np.exp(-self.cutoff * h)
-        if self.velocity == "filtered":
-            return EncoderReading(t, counted, read_only_copy(rate + decay * (memory.v - rate)), counted)
-        # A ramp is followed without error; a deviation from it decays with the double eigenvalue −ω.
-        w = self.cutoff
-        e, f = memory.estimate - memory.q, memory.v - rate
-        estimate = counted + decay * (e + h * (f - w * e))
-        return EncoderReading(
-            t, counted, read_only_copy(rate + decay * (f + h * (w * f - w**2 * e))), read_only_copy(estimate)
-        )
+    def layout(self, capacity: int) -> Mapping[str, int]:
+        """Return the sizes of the reading at the last sample, and of its time and the observer's position if needed."""
+        c = self.robot.coordinates
+        reading = {"q": c.nq, "v": c.nv}
+        return reading if self.velocity == "exact" else {"time": 1, **reading, "estimate": c.nq}
 
-    def measured_state(self, memory: EncoderReading | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def first(self, t: ca.SX, q: ca.SX, v: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the first position."""
+        counted = self._counted(q)
+        return {"time": t, "q": counted, "estimate": counted}
+
+    def record_sample(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX, w: ca.SX) -> Mapping[str, ca.SX]:
+        """Return the reading: counts and velocity estimate."""
+        counted = self._counted(q)
+        if self.velocity == "exact":
+            return {"q": counted, "v": v}
+        h = t - m["time"]
+        rate, decay = (counted - m["q"]) / h, ca.exp(-self.cutoff * h)
+        estimate = counted
+        if self.velocity == "difference":
+            velocity = rate
+        elif self.velocity == "filtered":
+            velocity = rate + decay * (m["v"] - rate)
+        else:
+            # A ramp is followed without error; a deviation from it decays with the double eigenvalue −ω.
+            cutoff = self.cutoff
+            e, f = m["estimate"] - m["q"], m["v"] - rate
+            estimate = counted + decay * (e + h * (f - cutoff * e))
+            velocity = rate + decay * (f + h * (cutoff * f - cutoff**2 * e))
+        reading = {"time": t, "q": counted, "v": velocity, "estimate": estimate}
+        return {name: select(h > 0, part, m[name]) for name, part in reading.items()}
+
+    def measured_state(self, m: Memory, t: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the last reading."""
-        if memory is None:
-            raise self.no_sample_error()
-        return memory.q, memory.v
+        return m["q"], m["v"]
+
+    def _counted(self, q: ca.SX) -> ca.SX:
+        """Positions in whole counts; halves are rounded to even numbers."""
+        parts = ca.vertsplit(q)
+        for i, r in enumerate(self.resolution.tolist()):
+            if r > 0.0:
+                parts[i] = r * (parts[i] / r - ca.remainder(parts[i] / r, 1.0))
+        return ca.vertcat(*parts)

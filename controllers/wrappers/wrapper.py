@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -113,6 +113,20 @@ def is_usage_error(error: EruginError) -> bool:
     return isinstance(error, ValueError) and not isinstance(error, NotFiniteError)
 
 
+def limited_tick(tick: Tick, output: Array, message: Callable[[], str]) -> Tick:
+    """Return a tick of the law inside with another output, and the status LIMITED.
+
+    Args:
+        tick: tick of the law inside.
+        output: output that is applied.
+        message: function that returns a sentence on the difference.
+    """
+    status = Status.HELD if tick.status is Status.HELD else Status.LIMITED
+    return replace(
+        tick, output=output, status=status, explanation=lambda: " ".join(filter(None, (message(), tick.message)))
+    )
+
+
 MemoryT = TypeVar("MemoryT")
 """The part of the memory that belongs to the wrapper itself."""
 
@@ -146,12 +160,6 @@ class Wrapper(Controller, Generic[MemoryT]):
 
     # The law inside refuses a sample that it cannot use.
     accepts_any_number = True
-
-    is_random: ClassVar[bool] = False
-    """True if it draws random numbers."""
-
-    remembers: ClassVar[bool] = True
-    """True if it has a memory beside that of the law inside."""
 
     def __init__(self, controller: Controller) -> None:
         """Wrap a law.
@@ -199,6 +207,16 @@ class Wrapper(Controller, Generic[MemoryT]):
         return self.inner.rank_loss_message
 
     @property
+    def is_random(self) -> bool:
+        """True if it draws random numbers."""
+        return False
+
+    @property
+    def remembers(self) -> bool:
+        """True if it has a memory beside that of the law inside."""
+        return True
+
+    @property
     def initial_memory(self) -> object | None:
         """Memory before the first sample, with that of the law inside; None if neither has one."""
         inner = self.inner.initial_memory
@@ -212,7 +230,7 @@ class Wrapper(Controller, Generic[MemoryT]):
         """
         return WrapperMemory(None, None) if memory is None else cast("WrapperMemory[MemoryT]", memory)
 
-    def inner_parameters(self, p: Array) -> Array:
+    def _inner_parameters(self, p: Array) -> Array:
         """Return the parameters of the law inside, which come first.
 
         Args:
@@ -229,7 +247,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return self.inner.diagnose(t, q, v, self.inner_parameters(self.parameters.values(p)))
+        return self.inner.diagnose(t, q, v, self._inner_parameters(self.parameters.values(p)))
 
     def true_deviation(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Callable[[Array], Array]:
         """Return the deviation of the law inside at the true state, as a function of accelerations.
@@ -254,6 +272,15 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         super().advance(t, q, v, p)
+        self.show_memories()
+
+    def remember(self, memory: object | None) -> None:
+        """Set the memory; the law inside shows that which it has here.
+
+        Args:
+            memory: the memory.
+        """
+        super().remember(memory)
         self.show_memories()
 
     def show_memories(self) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Literal
 
 import casadi as ca
-import numpy as np
 
 from ...constraints.relations.expression import holonomic
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, positive
 from ..families.lagrangian_system import lagrangian_system
-from ..limits import Limits
 from ..robot import Robot
+from ..variants import with_limits
 
 Design = Literal["C.1", "C.0"]
 
@@ -86,8 +84,7 @@ def realaigym_acrobot(design: Design = "C.1", *, effort: float = EFFORT) -> Robo
         chain=("joint1", "joint2", "tip"),
         name=f"acrobot {design}",
     )
-    limits = dataclasses.replace(Limits.none(2, 2, 1), effort=np.array([positive("effort", effort)]))
-    return dataclasses.replace(robot, limits=limits)
+    return with_limits(robot, effort=positive("effort", effort))
 
 
 def spherical_pendulum(*, mass: float, length: float, gravity: float = 9.81) -> Robot:

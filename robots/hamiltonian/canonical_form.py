@@ -235,7 +235,7 @@ def canonical_form(robot: Robot) -> CanonicalForm:
             f"{robot.name}: the potential energy must not depend on the velocities. Put that part into T, with the "
             "other sign (terms linear in v are allowed there), or into the forces"
         )
-    names = c.names if c.are_rates else tuple(robot.v[i].name() for i in range(c.nv))
+    names = c.velocity_names
     form = CanonicalForm(robot, ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"p_{name}") for name in names)))
     _require_inverse(form)
     return form

@@ -296,7 +296,7 @@ class Comparison:
         """
         from .tables import medians_table, pairs_table, render_text, runs_table, sweep_table  # late, for rich
 
-        for metric in metrics or ():
+        for metric in () if metrics is None else metrics:
             self._require_metric(metric)
         shown = tuple(self.quantities if metrics is None else metrics)
         labels = {metric: self.quantities[metric].label for metric in shown}
@@ -361,7 +361,7 @@ class Comparison:
         """
         from .plots import plot_distributions  # late, for matplotlib
 
-        for metric in metrics or ():
+        for metric in () if metrics is None else metrics:
             self._require_metric(metric)
         values = {
             metric: {name: self.values(metric, name) for name in self.controllers_with(metric)}

@@ -48,7 +48,7 @@ class RunVariables:
         """
         law = NO_PARAMETERS if controller is None else controller.parameters
         c = robot.coordinates
-        rates = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
+        rates = c.velocity_names
         self._names: dict[Where, tuple[str, ...]]
         self._names = {"plant": robot.parameters.names, "law": law.names, "q0": c.names, "v0": rates}
         self._ignored = frozenset(ignored)

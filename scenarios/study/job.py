@@ -204,7 +204,7 @@ def is_compiled(trial: Trial) -> bool:
     Args:
         trial: trial of a controller.
     """
-    return trial.simulator.is_vectorized and not isinstance(find_compiler(), str)
+    return trial.simulator.is_vectorized(trial.setup.step) and not isinstance(find_compiler(), str)
 
 
 def _nominal_or_nan(trial: Trial) -> Callable[[str], float]:

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...controllers.law import NOTHING, Law
 from ...symbolic.compiled_rollout import RolloutLoop
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import Tableau
@@ -50,7 +51,19 @@ class ExplicitRungeKutta(Integrator):
         s, corrected = symbolic.symbols, None
         if symbolic.correction is not None:
             corrected = symbolic.correction.call([s.t, s.x, s.p[: symbolic.robot.p.numel()]])[0]
-        return RolloutLoop(s.t, s.x, s.p, symbolic.rate, symbolic.outputs, corrected, self.tableau)
+        law = Law(NOTHING) if symbolic.law is None else symbolic.law
+        return RolloutLoop(
+            s.t,
+            s.x,
+            s.p,
+            symbolic.rate,
+            symbolic.outputs,
+            corrected,
+            self.tableau,
+            z=s.z,
+            sampled=law.updated,
+            w=law.random,
+        )
 
     def amplification(self, z: complex) -> float:
         """|R(z)| = |1 + z bᵀ(E − z a)⁻¹(1, …, 1)ᵀ|.

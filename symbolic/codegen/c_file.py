@@ -130,13 +130,14 @@ def _escaped(word: str) -> str:
 
 
 PARAMETER_INPUT = 2
-"""Index of the parameters among the inputs t, x, p of every function here."""
+"""Index of the parameters among the inputs t, x, p, z, w of every function here."""
 
 
 def rollout_text(
     rate: Tape,
     observed: Tape,
     correction: Tape | None,
+    sample: Tape | None,
     tableau: tuple[Sequence[Sequence[float]], Sequence[float], Sequence[float]],
     *,
     lanes: int,
@@ -145,9 +146,10 @@ def rollout_text(
     """Write the C file of a rollout.
 
     Args:
-        rate: (t, x, p) → ẋ.
-        observed: (t, x, p) → recorded values, and ẋ last.
-        correction: (t, x, p) → x after each step; None for no correction.
+        rate: (t, x, p, z, w) → ẋ.
+        observed: (t, x, p, z, w) → recorded values, and ẋ last.
+        correction: (t, x, p, z, w) → x after each step; None for no correction.
+        sample: (t, x, p, z, w) → z at the beginning of each step; None without z.
         tableau: explicit method: A, weights b and times c, s rows each.
         lanes: systems side by side.
         width: doubles in a vector.
@@ -156,7 +158,8 @@ def rollout_text(
     nothing = Tape(rate.inputs, (), ((),))
     functions: dict[str, CFunction] = {}
     fixed: dict[str, int] = {}
-    for name, tape in (("rate", rate), ("observe", observed), ("correct", correction or nothing)):
+    tapes = {"rate": rate, "observe": observed, "correct": correction or nothing, "sample": sample or nothing}
+    for name, tape in tapes.items():
         setup, main = tape.split([PARAMETER_INPUT])
         functions[f"{name}_setup"] = c_function(f"{name}_setup", setup, lanes, width)
         functions[name] = c_function(name, main, lanes, width)
@@ -166,6 +169,8 @@ def rollout_text(
     numbers = {
         "NX": nx,
         "NP": rate.inputs[PARAMETER_INPUT],
+        "NZ": rate.inputs[PARAMETER_INPUT + 1],
+        "NW": rate.inputs[PARAMETER_INPUT + 2],
         "STAGES": len(weights),
         "OUTPUTS": len(sizes),
         "WORK": max(f.work_size for f in functions.values()),

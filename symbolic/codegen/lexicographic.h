@@ -2,23 +2,26 @@
 
      low <= u <= high and least <= rows u <= most; then least |gain u - right|^2, group by group; then least u' effort u,
 
-   each level among the minimizers of those before it. If no input satisfies all limits, the rows from LEX_HARD on are
-   relaxed, by the least squares of their excess, before the first group.
+   each level among the minimizers of those before it. If no input satisfies all limits, they are relaxed, level by level
+   too, by the least squares of the excess of their rows, before the first group.
 
    Each level is solved by a primal active-set method in an orthonormal basis Z of the directions that the levels before
    it have left free. Z and the triangle R of the working set are updated by reflections and rotations; a step is the
    shortest one, by a complete orthogonal decomposition. Nothing is allocated, and nothing outlives a call.
 
-   Defined before: LEX_N inputs, LEX_L rows of limits, of which the first LEX_HARD can always be satisfied, LEX_M rows of
-   the program in LEX_GROUPS groups: LEX_ROW[], the rows in the order of their groups, and LEX_END[], the ends of the
-   groups in it. */
+   Defined before: LEX_N inputs; LEX_L rows of limits in LEX_LIMITS levels, which end before the rows LEX_LIMIT_END[], and
+   the first of which can always be satisfied; LEX_M rows of the program in LEX_GROUPS groups: LEX_ROW[], the rows in the
+   order of their groups, and LEX_END[], the ends of the groups in it; and LEX_SPHERES spheres, within which the vector
+   must lie whose products with normals are the rows from LEX_SPHERE_ROW[] on: their number LEX_SPHERE_ROWS[], the
+   dimension LEX_SPHERE_AXES[], the radius LEX_SPHERE_RADIUS[], and, one sphere after the other, LEX_SPHERE_INVERSE[],
+   the pseudo-inverses of the normals by rows. */
 
 #include <math.h>
 
 #define LEX_C (LEX_N + LEX_L)
 #define LEX_A_ (LEX_M > LEX_L ? LEX_M : LEX_L)
 #define LEX_A (LEX_A_ > LEX_N ? LEX_A_ : LEX_N)
-#define LEX_LEVELS (LEX_GROUPS + 3)
+#define LEX_LEVELS (LEX_LIMITS + LEX_GROUPS + 1)
 /* Steps of one level: as many as the working set has changes. In the second half of them the first candidate is chosen
    instead of the best one, against cycles at degenerate vertices. */
 #ifndef LEX_STEPS
@@ -35,8 +38,6 @@ static const double LEX_SIGN = 1e-11, LEX_PARALLEL = 1e-11, LEX_TIE = 1e-12, LEX
 static const double LEX_ROUNDED = 1e-15;
 
 enum { LEX_OK = 0, LEX_NOT_FINITE = 2, LEX_NOT_CONVERGED = 4, LEX_LIMITED = 6, LEX_HELD = 7 };
-/* Levels of limits; the groups follow, then the effort. */
-enum { LEX_HARD_LEVEL, LEX_SOFT_LEVEL, LEX_FIRST_GROUP };
 
 typedef struct {
   double x[LEX_N], value[LEX_C + 1];      /* the point, and the values of the limits there: inputs, then rows */
@@ -553,7 +554,8 @@ static void lex_missed(const double *const *in, const double *x, double *missed)
       rest += row[i] * x[i];
       size += fabs(row[i]) * fabs(x[i]);
     }
-    /* The remainder of a row beside others must be satisfied to a share of itself, or the motion differs. */
+    const int large = fabs(rest) > LEX_MISSED * size + LEX_FLOOR * unit;
+    /* The remainder of a row beside satisfied ones must be satisfied to a share of itself, or the motion differs. */
     const double length = sqrt(lex_dot(row, row, LEX_N));
     double beside = rest, share = 0.;
     for (int pass = 0; pass < 2; ++pass) {
@@ -565,18 +567,20 @@ static void lex_missed(const double *const *in, const double *x, double *missed)
       }
     }
     const double left = sqrt(lex_dot(row, row, LEX_N));
-    const int independent = left > LEX_REMAINDER * length;
+    const int independent = !large && left > LEX_REMAINDER * length;
     for (int i = 0; i < LEX_N; ++i) basis[r][i] = independent ? row[i] / left : 0.;
     along[r] = independent ? beside / left : 0.;
     if (independent) share = left / length;
-    const int large = fabs(rest) > LEX_MISSED * size + LEX_FLOOR * unit;
     const int near = fabs(beside) > share * (LEX_ACCURATE * size + LEX_FLOOR * unit) && share > LEX_REMAINDER;
     missed[r] = large || near ? rest / unit : 0.;
   }
 }
 
-/* Excess of the rows of limits under u, in their units; 0 for rounding. */
+/* Excess of the rows of limits under u, in their units; 0 for rounding. That of a sphere is at its row of the largest
+   excess. */
 static void lex_beyond(const double *const *in, const double *x, double *beyond) {
+  double along[LEX_L + 1], terms[LEX_L + 1];
+  const double *inverse = LEX_SPHERE_INVERSE;
   for (int r = 0; r < LEX_L; ++r) {
     double value = 0., size = 0.;
     for (int i = 0; i < LEX_N; ++i) {
@@ -587,6 +591,27 @@ static void lex_beyond(const double *const *in, const double *x, double *beyond)
     const double unit = in[LEX_ROW_SCALE][r];
     const double over = lex_max(lex_max(in[LEX_LEAST][r] - value, value - in[LEX_MOST][r]), 0.) / unit;
     beyond[r] = over > LEX_MISSED * (size / unit) + LEX_FLOOR ? over : 0.;
+    along[r] = (value - 0.5 * (in[LEX_LEAST][r] + in[LEX_MOST][r])) / unit;
+    terms[r] = size / unit;
+  }
+  for (int s = 0; s < LEX_SPHERES; ++s) {
+    const int first = LEX_SPHERE_ROW[s], count = LEX_SPHERE_ROWS[s];
+    double square = 0., largest = 0., size = 0.;
+    int worst = first;
+    for (int axis = 0; axis < LEX_SPHERE_AXES[s]; ++axis, inverse += count) {
+      const double part = lex_dot(inverse, along + first, count);
+      square += part * part;
+    }
+    for (int r = first; r < first + count; ++r) {
+      size = lex_max(size, terms[r]);
+      if (beyond[r] > largest) {
+        largest = beyond[r];
+        worst = r;
+      }
+      beyond[r] = 0.;
+    }
+    const double over = sqrt(square) - LEX_SPHERE_RADIUS[s];
+    beyond[worst] = largest > 0. && over > LEX_MISSED * size + LEX_FLOOR ? over : 0.;
   }
 }
 
@@ -634,9 +659,8 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
     for (int j = 0; j < f.d; ++j)
       for (int i = 0; i < LEX_N; ++i) now->z[j][i] = f.z[j][i];
     for (int i = 0; i < LEX_C; ++i) now->multiplier[i] = 0.;
-    if (level < LEX_FIRST_GROUP) {
-      const int from = LEX_N + (level == LEX_HARD_LEVEL ? 0 : LEX_HARD);
-      const int to = level == LEX_HARD_LEVEL ? LEX_N + LEX_HARD : LEX_C;
+    if (level < LEX_LIMITS) {
+      const int from = LEX_N + (level ? LEX_LIMIT_END[level - 1] : 0), to = LEX_N + LEX_LIMIT_END[level];
       if (from < to) found = lex_limits(&f, from, to, now->multiplier, given_up);
       for (int i = from; i < to; ++i) {
         const int up = given_up[i - LEX_N];
@@ -648,8 +672,8 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
         rows.a[rows.count] = f.rows[i - LEX_N];
         rows.target[rows.count++] = up > 0 ? high[i] : low[i];
       }
-    } else if (level < LEX_FIRST_GROUP + LEX_GROUPS) {
-      const int group = level - LEX_FIRST_GROUP, start = group ? LEX_END[group - 1] : 0, count = LEX_END[group] - start;
+    } else if (level < LEX_LIMITS + LEX_GROUPS) {
+      const int group = level - LEX_LIMITS, start = group ? LEX_END[group - 1] : 0, count = LEX_END[group] - start;
       const double *const *const a = rows.a + now->first, *const right = rows.target + now->first;
       for (int s = start; s < start + count; ++s) {
         for (int i = 0; i < LEX_N; ++i) gain[s][i] = in[LEX_GAIN][i * LEX_M + LEX_ROW[s]];
@@ -734,7 +758,7 @@ static void lexicographic(const double *const *in, double *const *out) {
   }
   const int reached = lex_programme(in, x, given_up, out[LEX_PRESSING], info);
   const int failed = (int)info[LEX_FAILED];
-  const int held = failed >= 0 && failed <= LEX_FIRST_GROUP;
+  const int held = failed >= 0 && failed <= LEX_LIMITS;
   for (int i = 0; i < LEX_N; ++i) {
     const double found = held ? in[LEX_HOLD][i] : in[LEX_SCALE][i] * x[i];
     if (held && !(fabs(found) < INFINITY)) status = LEX_NOT_CONVERGED;

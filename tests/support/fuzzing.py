@@ -728,6 +728,7 @@ def call_what_no_page_shows() -> None:
     motor = rb.DCMotor(1.0, 0.001, 0.05, 20.0, 1e-5, 1e-4)
     motor.circuit("motor", angle=ca.SX.sym("angle"), rate=ca.SX.sym("rate"))
     rb.with_drive(arm, "motor", along=arm.q[0], effort=10.0)
+    rb.with_limits(arm, effort=10.0, speed=[3.0] * arm.v.numel(), upper={arm.coordinates.names[0]: 2.0})
     rb.without_rows(examples.pinocchio_four_bar(), [])
     rod = rb.Link(1.0, 1.0, 0.5, 1.0 / 12.0)
     examples.five_bar(rod, rod, rod, rod, ground=(1.5, 0.0))
@@ -796,10 +797,10 @@ def call_what_no_page_shows() -> None:
     symbols = ca.SX.sym("x", 2)
     tape = codegen.Tape.of(ca.Function("f", [symbols], [ca.sin(symbols)]))
     codegen.external_text(tape=tape, width=1, **kernel)  # type: ignore[arg-type]
-    state = {"t": ca.SX.sym("t"), "x": ca.SX.sym("x"), "p": ca.SX.sym("p")}
+    state = {name: ca.SX.sym(name) for name in ("t", "x", "p", "z", "w")}
     rate = codegen.Tape.of(ca.Function("rate", list(state.values()), [-state["p"] * state["x"]]))
     observed = codegen.Tape.of(ca.Function("observed", list(state.values()), [state["x"], -state["p"] * state["x"]]))
-    codegen.rollout_text(rate, observed, None, ([[0.0]], [1.0], [0.0]), lanes=1, width=1)
+    codegen.rollout_text(rate, observed, None, None, ([[0.0]], [1.0], [0.0]), lanes=1, width=1)
 
     # Scenarios.
     for integrator in (sm.Euler(), sm.DOP853(), sm.CVODES(), sm.IDAS(), sm.Variational(), sm.GeneralizedAlpha(0.8),

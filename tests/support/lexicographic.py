@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from erugin.controllers.bounded.lexicographic import BoundedProblemData
+from erugin.controllers.bounded.lexicographic import BoundedProblemData, LimitLevel
 from erugin.symbolic.codegen import preamble
 from erugin.symbolic.codegen.lexicographic import LexicographicInfo, LexicographicSizes, lexicographic_block
 
@@ -85,7 +85,7 @@ void decide(int count, const double *problems, double *answers) {
 
 def random_problem(rng: np.random.Generator, sizes: LexicographicSizes, kind: str) -> BoundedProblemData:
     """A problem in scaled inputs; the hard rows of limits can be satisfied."""
-    n, k, hard = sizes[:3]
+    n, k, hard = sizes.inputs, sizes.limits, sizes.levels[0]
     m = sum(map(len, sizes.groups))
     H = rng.normal(size=(n, n))
     H = H @ H.T + 0.1 * np.eye(n)
@@ -139,6 +139,12 @@ def random_problem(rng: np.random.Generator, sizes: LexicographicSizes, kind: st
         short=np.zeros(n + 1),
         total=np.zeros(1),
     )
+
+
+def relaxed_levels(sizes: LexicographicSizes) -> tuple[LimitLevel, ...]:
+    """Levels of the limits that may be exceeded."""
+    ends = itertools.pairwise(np.cumsum(sizes.levels).tolist())
+    return tuple(LimitLevel(f"limits {number}", np.arange(*span)) for number, span in enumerate(ends))
 
 
 def numbers_of(problem: BoundedProblemData, hold: Array | None = None) -> Array:
@@ -213,21 +219,24 @@ def conditions_missed(problem: BoundedProblemData, sizes: LexicographicSizes, x:
 
     Infinite if a limit that can be kept is not.
     """
-    n, hard = sizes.inputs, sizes.hard
+    n = sizes.inputs
     room = near * (1.0 + float(np.abs(x).max()))
     C = np.vstack([np.eye(n), problem.rows])
     low, high = np.concatenate([problem.low, problem.least]), np.concatenate([problem.high, problem.most])
     value, length = C @ x, np.maximum(1.0, np.linalg.norm(C, axis=1))
     excess = np.maximum(value - high, 0.0) - np.maximum(low - value, 0.0)
     excess[np.abs(excess) < room * length] = 0.0
-    if excess[: n + hard].any():
+    if excess[: n + sizes.levels[0]].any():
         return math.inf
-    kept = excess == 0.0
-    outward = [
-        *C[kept & (np.abs(value - high) <= room * length)],
-        *-C[kept & (np.abs(value - low) <= room * length)],
-    ]
+    outward: list[Array] = []
     free: list[Array] = []
+
+    def keep(kept: NDArray[np.intp]) -> None:
+        """From here on these limits are kept, apart from those that are exceeded."""
+        kept = kept[excess[kept] == 0.0]
+        reached = room * length[kept]
+        outward.extend(C[kept[np.abs(value - high)[kept] <= reached]])
+        outward.extend(-C[kept[np.abs(value - low)[kept] <= reached]])
 
     def missed(slope: Array) -> float:
         columns = np.array([np.zeros(n), *outward, *free, *(-row for row in free)]).T
@@ -236,9 +245,14 @@ def conditions_missed(problem: BoundedProblemData, sizes: LexicographicSizes, x:
         return float(nnls(columns, -slope / max(1.0, float(np.linalg.norm(slope))), maxiter=2000)[1])
 
     worst = 0.0
-    if excess.any():
-        worst = missed(C.T @ excess)
-        free += list(C[excess != 0.0])
+    keep(np.arange(n + sizes.levels[0]))
+    for level in relaxed_levels(sizes):
+        # No limit of a level balances the excess of others in it, or of an earlier level.
+        rows = n + level.rows
+        if excess[rows].any():
+            worst = max(worst, missed(C[rows].T @ excess[rows]))
+        keep(rows)
+        free += list(C[rows[excess[rows] != 0.0]])
     for group in sizes.groups:
         G, r = problem.gain[list(group)], problem.right[list(group)]
         slope = G.T @ (G @ x - r)
@@ -250,14 +264,14 @@ def conditions_missed(problem: BoundedProblemData, sizes: LexicographicSizes, x:
 
 def by_enumeration(problem: BoundedProblemData, sizes: LexicographicSizes) -> Array:
     """The solution by trying all sets of active limits at each level; for tiny problems."""
-    n, k, hard = sizes[:3]
+    n, k, hard = sizes.inputs, sizes.limits, sizes.levels[0]
     soft = k - hard
     # Unknowns x and the excess s of each soft row: least ≤ rows x − s ≤ most.
     C = np.zeros((n + k, n + soft))
     C[:n, :n], C[n:, :n] = np.eye(n), problem.rows
     C[n + hard :, n:] = -np.eye(soft)
     low, high = np.concatenate([problem.low, problem.least]), np.concatenate([problem.high, problem.most])
-    levels = [(np.eye(n + soft)[n:], np.zeros(soft))]
+    levels = [(np.eye(n + soft)[n - hard + level.rows], np.zeros(len(level.rows))) for level in relaxed_levels(sizes)]
     levels += [(np.pad(problem.gain[list(g)], ((0, 0), (0, soft))), problem.right[list(g)]) for g in sizes.groups]
     levels += [(np.pad(np.linalg.cholesky(problem.effort).T, ((0, 0), (0, soft))), np.zeros(n))]
     fixed, value = np.zeros((0, n + soft)), np.zeros(0)

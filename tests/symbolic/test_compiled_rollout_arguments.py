@@ -132,9 +132,9 @@ def test_any_whole_numbers_name_systems(kind: type[np.integer[Any]]) -> None:
 def test_parts_must_fit_together() -> None:
     march, stranger = pendulum(), ca.SX.sym("stranger")
     for change, message in (
-        ({"rate": march.x * stranger}, "stranger must be in t, x or p"),
-        ({"recorded": {"odd": stranger}}, "stranger must be in t, x or p"),
-        ({"correction": march.x + stranger}, "stranger must be in t, x or p"),
+        ({"rate": march.x * stranger}, "stranger must be in t, x, p or z"),
+        ({"recorded": {"odd": stranger}}, "stranger must be in t, x, p or z"),
+        ({"correction": march.x + stranger}, "stranger must be in t, x, p or z"),
         ({"rate": march.x[0]}, r"shape of x, \(2, 1\), got \(1, 1\)"),
         ({"rate": march.x.T}, r"shape of x, \(2, 1\), got \(1, 2\)"),
         ({"correction": ca.vertcat(march.x, 0)}, r"shape of x, \(2, 1\), got \(3, 1\)"),

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import python_control
-from erugin.bridges.common.controller_memory import ControllerMemory, has_memory
+from erugin.bridges.common.controller_memory import ControllerMemory
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController, Tick
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
@@ -103,7 +103,7 @@ def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
         one.advance(0.0, [0.3, 0.4], [0.5, 0.6])
     before = inner.memory, spare.memory, law.memory
     memory = ControllerMemory(law)
-    assert has_memory(law)
+    assert law.has_memory
     with memory.in_use() as lent:
         assert lent is law
         lent.advance(0.0, [0.1, 0.2], [0.3, 0.4])
@@ -201,4 +201,4 @@ def test_a_law_that_is_a_dataclass_can_be_used_with_a_memory_too() -> None:
         torque = lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
     alone = tracked.control(0.0, [0.1, 0.2], [0.3, 0.4])
     np.testing.assert_allclose(torque, 3 * alone + estimating(robot).control(0.0, [0.1, 0.2], [0.3, 0.4]), rtol=1e-12)
-    assert not has_memory(parts[0])
+    assert not parts[0].has_memory

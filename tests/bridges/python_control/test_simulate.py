@@ -12,12 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import python_control as bridge
-from erugin.bridges.common.controller_memory import has_memory
 from erugin.bridges.python_control import drive, export, export_loop
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController, Tick, Trait, linearize
 from erugin.controllers.robust import IntegralProgramController
-from erugin.controllers.wrappers import Delay, MotorLag, SampleAndHold, Saturation
+from erugin.controllers.wrappers import Delay, SampleAndHold, Saturation
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, SimulationError
@@ -131,24 +130,6 @@ def test_a_singular_position_is_reported_and_ends_a_run() -> None:
     assert np.isfinite(found.outputs).all()
     with pytest.raises(NotFiniteInputError, match="q must be finite"):
         loop.dynamics(0.0, np.full(4, np.nan), [])
-
-
-def test_a_memory_is_found_where_the_law_inside_refuses_to_begin() -> None:
-    """Before a sample that is not refused, a drive of the motors has no memory; a filter never has one."""
-    robot = two_link_arm()
-
-    def law(t: float, q: Array, v: Array) -> Array:
-        if not np.any(q):
-            raise SingularProgramError("stretched")
-        return np.zeros(2)
-
-    lag = MotorLag(Called(robot, law), 0.05)
-    assert lag.memory is None
-    assert has_memory(lag)
-    assert lag.memory is None
-    assert not has_memory(Saturation(Called(robot, law), 1.0))
-    assert has_memory(Delay(Called(robot, lambda t, q, v: np.full(2, 1.0 / float(q[0]))), 0.02))
-    assert not has_memory(Called(robot, law))
 
 
 Q0, V0 = START[:2], START[2:]

@@ -85,7 +85,7 @@ def test_the_programme_itself_finds_the_unbounded_input(name: str, solver: str) 
     limits = effort_only(robot, 3.0 * float(np.abs(u).max()))
     problem = BoundedProblem(program, LdlMultipliers(), limits)
     tick = problem.whole(0.3, case.q, case.v, program.parameters.values(), limits.lower, limits.upper)
-    found = LexicographicSolver(ConicSolver(solver), priority_groups(program, None), problem.hard).solve(tick)
+    found = LexicographicSolver(ConicSolver(solver), priority_groups(program, None), problem.levels).solve(tick)
     assert found.x is not None
     np.testing.assert_allclose(tick.scale * found.x, u, rtol=1e-8, atol=1e-8 * np.abs(u).max())
 

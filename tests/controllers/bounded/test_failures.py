@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -241,7 +242,7 @@ def pose() -> Program:
         ({"speed_approach": math.inf}, "speed_approach must be finite"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(limits: dict[str, float], message: str) -> None:
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         ControlLimits.of(two_link_arm(), **limits)
 

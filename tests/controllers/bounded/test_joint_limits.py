@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -273,7 +273,7 @@ class Counting(QpSolver):
     ],
     ids=["effort", "speed", "rate", "power"],
 )
-def test_no_input_is_held_along_a_run_that_presses(given: dict[str, float]) -> None:
+def test_no_input_is_held_along_a_run_that_presses(given: dict[str, Any]) -> None:
     """Limits that contradict each other most of the time; and what was found before saves most of the programmes."""
     case, solver = panda_tip(), Counting()
     program, robot = case.program, case.program.robot

@@ -35,7 +35,8 @@ def test_a_crossing_in_the_first_step_goes_back_to_before_the_first_sample(integ
     assert isinstance(controller.inner, Delay)
     own = controller.inner.parts(controller.parts(controller.memory).inner).outer
     assert own is not None
-    assert own.commands.times == tuple(run.t)
+    times = controller.inner.memory_layout(len(own)).numbers(own)["command_times"]
+    np.testing.assert_array_equal(times, run.t)
 
 
 def test_a_crossing_with_a_law_that_starts_without_a_memory() -> None:

@@ -91,7 +91,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def wait_for(folder: Path, tasks: int) -> None:
     """Until so many tasks are done."""
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 240.0
     while len(data(folder)) < tasks:
         assert time.monotonic() < deadline
         time.sleep(0.005)

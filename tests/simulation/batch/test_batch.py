@@ -253,6 +253,9 @@ class Loop:
     nx: int
     sizes: dict[str, int]
 
+    def symbolic(self) -> None:
+        """Without expressions."""
+
 
 def loop(switches: bool) -> Loop:
     robot = crank_rocker()

@@ -146,7 +146,7 @@ def test_a_mistake_in_a_controller_is_reported_with_its_lane() -> None:
             return Tick(np.zeros(2 if np.asarray(q)[0] < 0.45 else 3))
 
     robot = two_link_arm()
-    with pytest.raises(ModelError, match=r"must return shape \(2,\), got shape \(3,\)") as caught:
+    with pytest.raises(ModelError, match=r"must return an output of shape \(2,\), got shape \(3,\)") as caught:
         Simulator(robot, Shapeless(robot)).run(Q, V, 0.01, step=1e-3)
     assert caught.value.__notes__ == ["in lane 2 of 3"]
 

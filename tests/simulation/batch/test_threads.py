@@ -46,7 +46,7 @@ def free_arm() -> Simulator:
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(TerminationMonitor, "find_endings"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")],
+    [(TerminationMonitor, "find_endings"), (MetricTotals, "add"), (Record, "_store"), (Record, "_end")],
 )
 @pytest.mark.parametrize("behind", [False, True])
 def test_an_interrupt_within_bookkeeping_leaves_no_end_that_was_not_reached(
@@ -161,6 +161,9 @@ class OneByOne:
         # A kernel's arrays are shared by its calls; each run has its own.
         self.building = threading.Lock()
 
+    def for_run(self, *_: object) -> OneByOne:
+        return self
+
     def start(self, numbers: Array, step: float, t0: float) -> AdvanceLanes:
         with self.building:
             runs = [self.start_run(p, step, t0) for p in numbers]
@@ -212,12 +215,12 @@ def assert_equal(one: Trajectories, other: Trajectories, order: NDArray[np.intp]
 def reference() -> Trajectories:
     """Lane by lane."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Simulator, "_runner", lambda self, batch, exact: None)
+        patch.setattr(Simulator, "_runner", lambda self, *_: None)
         return simulator().run_batch(**starts(13))
 
 
 def with_runner(monkeypatch: pytest.MonkeyPatch, runner: Callable[[ClosedLoop], OneByOne] = OneByOne) -> Simulator:
-    monkeypatch.setattr(Simulator, "_runner", lambda self, batch, exact: runner(self._loop))
+    monkeypatch.setattr(Simulator, "_runner", lambda self, *_: runner(self._loop))
     return simulator()
 
 

@@ -112,7 +112,7 @@ def test_what_a_law_prints_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
             if self.calls == 3:
                 print("here", file=sys.stderr)
-            return Tick(super().control(t, q, v))
+            return super().evaluate(t, q, v, p, memory)
 
     law = Loud(slider())
     with pytest.raises(SimulationError):

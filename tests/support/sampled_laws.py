@@ -1,0 +1,80 @@
+"""Laws with and without a memory, and wrappers around them, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+
+from erugin.constraints import Baumgarte, holonomic, nonholonomic
+from erugin.controllers import Controller, Program, ProgramController, Reference
+from erugin.controllers.baselines import PDGravity
+from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.wrappers import (
+    Delay,
+    Dropout,
+    Encoders,
+    Fallback,
+    MeasurementNoise,
+    MotorLag,
+    Noise,
+    RateLimit,
+    SampleAndHold,
+    Saturation,
+)
+from erugin.robots import Link, planar_manipulator
+
+ROBOT = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1), Link(0.8, 0.7, 0.4, 0.05)])
+STEP = 0.002
+
+
+def program() -> Program:
+    robot = ROBOT
+    rows = [holonomic(robot.q[0] - 0.3 - 0.2 * ca.sin(3 * robot.t), perturbation=Baumgarte(6.0, 8.0), name="first")]
+    return Program(robot, [*rows, nonholonomic(robot.v[1] - 0.5 * robot.v[0], name="second")])
+
+
+def at_rest() -> Controller:
+    return PDGravity(ROBOT, Reference.at_rest(ROBOT, [0.3, 0.2]))
+
+
+BASES: dict[str, Callable[[], Controller]] = {
+    "program": lambda: ProgramController(program(), realization="actuated"),
+    "integral": lambda: IntegralProgramController(program(), realization="actuated", bound=0.4),
+    "adaptive": lambda: AdaptiveProgramController(program(), {"m2": (0.3, 1.5)}),
+}
+
+WRAPPERS: dict[str, Callable[[Controller], Controller]] = {
+    "none": lambda law: law,
+    "saturation": lambda law: Saturation(law, [8.0, 3.0]),
+    "rate": lambda law: RateLimit(law, [300.0, np.inf], initial=1.0),
+    "lag": lambda law: MotorLag(law, [0.01, 0.003], initial=[2.0, 0.5]),
+    "delay": lambda law: Delay(law, 0.005, initial=1.0),
+    "measurement delay": lambda law: Delay(law, measurement=0.0033),
+    "both delays": lambda law: Delay(law, 0.0021, measurement=0.004),
+    "short delay": lambda law: Delay(law, 0.0007, measurement=0.0003),
+    "encoders": lambda law: Encoders(law, [1e-3, 0.0]),
+    "difference": lambda law: Encoders(law, 1e-3, velocity="difference"),
+    "filter": lambda law: Encoders(law, 1e-3, velocity="filtered", cutoff=80.0),
+    "observer": lambda law: Encoders(law, 1e-3, velocity="observer", cutoff=80.0),
+    "noise": lambda law: Noise(law, q=1e-3, v=[1e-2, 0.0], u=0.1, seed=3),
+    "smooth noise": lambda law: MeasurementNoise(law, q=1e-3, v="derivative"),
+    "dropout": lambda law: Dropout(law, 0.3, seed=5),
+    "hold": lambda law: SampleAndHold(law, 2.5 * STEP),
+    "held samples": lambda law: Fallback(Dropout(law, 0.3, seed=5)),
+    "zero": lambda law: Fallback(Dropout(law, 0.3, seed=5), "zero"),
+    "patience": lambda law: Fallback(Dropout(law, 0.5, seed=5), "zero", patience=2),
+    "spare": lambda law: Fallback(Dropout(law, 0.3, seed=5), Saturation(at_rest(), 20.0)),
+    "digital": lambda law: MotorLag(
+        Saturation(
+            Delay(SampleAndHold(Noise(Encoders(law, 1e-4, velocity="filtered", cutoff=300.0), u=0.1), 0.004), 0.006),
+            15.0,
+        ),
+        0.004,
+    ),
+    "doubtful": lambda law: RateLimit(
+        Fallback(Dropout(SampleAndHold(Noise(Delay(law, 0.003), q=1e-4, seed=2), 0.004), 0.2, seed=1)), 2000.0
+    ),
+    "lost encoders": lambda law: Fallback(Dropout(Encoders(Noise(law, q=1e-3), 1e-3), 0.3), "hold"),
+}
