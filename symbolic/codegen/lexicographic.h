@@ -670,7 +670,7 @@ static int lex_programme(const double *const *in, double *x, int *given_up, doub
         if (!up) continue;
         rows.side[rows.count] = up;
         rows.a[rows.count] = f.rows[i - LEX_N];
-        rows.target[rows.count++] = up > 0 ? high[i] : low[i];
+        rows.target[rows.count++] = in[up > 0 ? LEX_MOST : LEX_LEAST][i - LEX_N];
       }
     } else if (level < LEX_LIMITS + LEX_GROUPS) {
       const int group = level - LEX_LIMITS, start = group ? LEX_END[group - 1] : 0, count = LEX_END[group] - start;

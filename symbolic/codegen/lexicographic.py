@@ -90,8 +90,8 @@ def lexicographic_block(sizes: LexicographicSizes, spheres: Sequence[Sphere] = (
     order = [int(row) for group in groups for row in group]
     if n < 1 or not levels or min(levels) < 0 or not order or sorted(order) != list(range(len(order))):
         raise ModelError(
-            "a lexicographic programme needs an input, the number of rows of each level of limits, and groups that contain "
-            f"each row once, got {n} inputs, levels {list(levels)} and groups {[list(group) for group in groups]}"
+            "a lexicographic programme needs an input, the number of rows of each level of limits, and groups that "
+            f"contain each row once, got {n} inputs, levels {list(levels)} and groups {[list(g) for g in groups]}"
         )
     limits = sizes.limits
     numbers = {"N": n, "L": limits, "LIMITS": len(levels), "M": len(order), "GROUPS": len(groups)}

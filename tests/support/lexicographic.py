@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 
 from erugin.controllers.bounded.lexicographic import BoundedProblemData, LimitLevel
 from erugin.symbolic.codegen import preamble
-from erugin.symbolic.codegen.lexicographic import LexicographicInfo, LexicographicSizes, lexicographic_block
+from erugin.symbolic.codegen.lexicographic import LexicographicInfo, LexicographicSizes, Sphere, lexicographic_block
 
 from .c_folders import compiled
 
@@ -170,10 +170,16 @@ class CompiledLexicographic:
     """The C code of one size: strict, with other flags if wanted; or in lanes of vectors, which are no plain C."""
 
     def __init__(
-        self, sizes: LexicographicSizes, folder: Path, *flags: str, compiler: str = "cc", lanes: int = 1
+        self,
+        sizes: LexicographicSizes,
+        folder: Path,
+        *flags: str,
+        compiler: str = "cc",
+        lanes: int = 1,
+        spheres: Sequence[Sphere] = (),
     ) -> None:
         self.sizes, self.folder, self._flags, self._compiler = sizes, folder, flags, compiler
-        block = lexicographic_block(sizes)
+        block = lexicographic_block(sizes, spheres)
         n, k = sizes.inputs, sizes.limits
         m = sum(map(len, sizes.groups))
         self.read = (n, 4, n, n, n, n * n, k * n, k, k, k, m * n, m, m, n + 1, 1, n)

@@ -6,21 +6,27 @@ import functools
 import pickle
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import ControlLimits, ProgramController, Status
 from erugin.controllers.bounded import ConicSolver
+from erugin.controllers.bounded.bounded_inputs import BoundedInputs, BoundedOutcome
 from erugin.controllers.bounded.lexicographic import LexicographicSolver
+from erugin.controllers.bounded.problem import face_normals
+from erugin.controllers.multipliers.method_selection import default_method
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError
-from erugin.symbolic.codegen.lexicographic import LexicographicSizes, lexicographic_block
+from erugin.symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
 from erugin.symbolic.compiler import FLAGS, find_compiler, vector_width
 
-from ...support.bounded_cases import bounded_case, effort_only, panda_tip, two_links
+from ...support.bounded_cases import Case, bounded_case, effort_only, panda_tip, posture_case, two_links
 from ...support.c_folders import COMPILERS
 from ...support.lexicographic import (
     KINDS,
@@ -72,7 +78,7 @@ def kinds(name: str) -> tuple[str, ...]:
 def test_every_level_is_optimal_whatever_the_limits(name: str, folder: Path) -> None:
     """Thousands of problems, by the conditions of optimality, recomputed by nonnegative least squares."""
     sizes = SIZES[name]
-    contradictory = 0
+    contradictory, several = 0, 0
     for kind in kinds(name):
         rng = np.random.default_rng(5)
         problems = [random_problem(rng, sizes, kind) for _ in range(COUNT)]
@@ -86,8 +92,10 @@ def test_every_level_is_optimal_whatever_the_limits(name: str, folder: Path) -> 
             assert (answer.u <= problem.high).all()
             assert conditions_missed(problem, sizes, answer.u) < 1e-7
             contradictory += bool(answer.relaxed.any())
+            several += sum(bool(answer.relaxed[level.rows].any()) for level in relaxed_levels(sizes)) > 1
             assert (info.status == Status.OK) == (not answer.missed.any() and not answer.beyond.any())
     assert contradictory > 100 or not sizes.limits
+    assert several > 100 or len(sizes.levels) < 3
 
 
 @pytest.mark.parametrize("name", [name for name in SIZES if name != "one input"])
@@ -135,6 +143,43 @@ def test_what_is_reported_is_what_the_input_does(folder: Path) -> None:
         np.testing.assert_array_equal(answer.relaxed > 0, value > problem.most + 1e-6)
         np.testing.assert_array_equal(answer.relaxed < 0, value < problem.least - 1e-6)
     assert any(answer.beyond.any() for answer in answers)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_the_excess_over_a_sphere_is_that_of_the_vector(dimension: int, tmp_path: Path) -> None:
+    """Not that of the polyhedron inside it; beside other rows, and another sphere."""
+    spheres, first = [], 3
+    for radius, size in ((1.5, dimension), (0.5, 2)):
+        spheres.append(Sphere(first, face_normals(size)[0], radius))
+        first += len(spheres[-1].normals)
+    sizes, unit, rng = LexicographicSizes(4, (0, 2, first - 2), ((0, 1),)), 1.0 / 3.0, np.random.default_rng(13)
+    law = CompiledLexicographic(sizes, tmp_path, "-O2", compiler=COMPILERS[0], spheres=spheres)
+    seen = {"outside": 0, "between": 0, "inside": 0}
+    for _ in range(300):
+        problem, points = random_problem(rng, sizes, "general"), []
+        for row, normals, radius in spheres:
+            rows, size = slice(row, row + len(normals)), normals.shape[1]
+            J, drift, inner = 0.1 * rng.normal(size=(size, 4)), rng.normal(size=size), face_normals(size)[1] * radius
+            drift *= rng.uniform(0.8, 1.2) * radius / np.linalg.norm(drift)
+            problem.rows[rows], problem.row_scale[rows] = normals @ J / unit, 1.0 / unit
+            problem.least[rows], problem.most[rows] = ((side * inner - normals @ drift) / unit for side in (-1.0, 1.0))
+            points.append((rows, normals, J, drift, radius, inner))
+        (answer,) = law([numbers_of(problem)])
+        assert answer.relaxed.any() or not answer.beyond.any()
+        for rows, normals, J, drift, radius, inner in points:
+            vector, found = J @ answer.u + drift, answer.beyond[rows]
+            length, along = float(np.linalg.norm(vector)), np.abs(normals @ vector)
+            if length > radius * (1.0 + 1e-6):
+                seen["outside"] += 1
+                assert np.flatnonzero(found).tolist() == [np.argmax(along)]
+                assert found.sum() == pytest.approx(length - radius, rel=1e-6, abs=1e-12)
+            else:
+                seen["between" if along.max() > inner * (1.0 + 1e-6) else "inside"] += 1
+                assert not found.any()
+        value = problem.rows[:3] @ answer.u
+        excess = np.maximum(np.maximum(value - problem.most[:3], problem.least[:3] - value), 0.0)
+        np.testing.assert_allclose(answer.beyond[:3], np.where(excess > 1e-6, excess, 0.0), rtol=1e-9, atol=1e-12)
+    assert min(seen.values()) > 20
 
 
 def test_the_input_without_limits_is_taken_as_it_is(folder: Path) -> None:
@@ -187,7 +232,7 @@ def test_numbers_that_are_not_finite_are_never_an_answer(field: str, bad: float,
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("name", ["one input", "seven inputs", "no rows of limits"])
+@pytest.mark.parametrize("name", ["one input", "seven inputs, two levels", "no rows of limits"])
 def test_the_text_is_plain_c_that_allocates_nothing(name: str, compiler: str, tmp_path: Path) -> None:
     for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
         code = CompiledLexicographic(SIZES[name], tmp_path, compiler=compiler)
@@ -219,7 +264,7 @@ def test_sanitizers_find_nothing_and_change_no_bit(name: str, folder: Path, tmp_
         np.testing.assert_array_equal(one.info, other.info)
 
 
-@pytest.mark.parametrize("name", ["two inputs", "seven inputs", "no rows of limits"])
+@pytest.mark.parametrize("name", ["two inputs", "seven inputs, two levels", "no rows of limits"])
 def test_a_lane_has_the_bits_of_a_decision_alone(name: str, tmp_path: Path) -> None:
     width = vector_width()
     if width == 1:
@@ -271,10 +316,11 @@ def controllers(limits: ControlLimits) -> tuple[ProgramController, ProgramContro
         {"effort": 8.0, "speed": 0.3},
         {"effort": 12.0, "rate": 100.0, "power": 1.0, "total_power": 2.0, "speed": 0.3},
         {"effort": 13.0},
+        {"effort": 20.0, "speed": 0.3, "acceleration": 3.7, "point_acceleration": {"panda_hand": 1.0}},
     ],
-    ids=["effort", "speed", "power", "mild"],
+    ids=["effort", "speed", "power", "mild", "acceleration"],
 )
-def test_a_run_is_the_same_as_level_by_level(given: dict[str, float]) -> None:
+def test_a_run_is_the_same_as_level_by_level(given: dict[str, Any]) -> None:
     """The same inputs, statuses and messages at every sample."""
     case = panda_tip()
     one, other = controllers(ControlLimits.of(case.program.robot, **given))
@@ -292,12 +338,71 @@ def test_a_run_is_the_same_as_level_by_level(given: dict[str, float]) -> None:
     assert limited > 5
 
 
+def outcomes_agree(
+    case: Case, limits: ControlLimits, priorities: list[str] | None, states: Iterable[tuple[Array, Array]]
+) -> list[BoundedOutcome]:
+    """The same inputs, statuses, missed rows, excesses and messages as level by level."""
+    program, p, seen = case.program, case.program.parameters.values(), []
+    own, other = (
+        BoundedInputs(program, default_method(program), limits, priorities, solver) for solver in (None, ConicSolver())
+    )
+    for q, v in states:
+        found, expected = (law.decide(None, 0.0, q, v, p) for law in (own, other))
+        near = 1e-9 * (1.0 + float(np.abs(expected.input).max()))
+        np.testing.assert_allclose(found.input, expected.input, rtol=0.0, atol=near)
+        assert found.status is expected.status
+        assert expected.pressing is not None or expected.status is Status.OK
+        for key in ("missed", "beyond", "short"):
+            one, another = getattr(found, key), getattr(expected, key)
+            np.testing.assert_array_equal(one != 0.0, another != 0.0)
+            np.testing.assert_allclose(one, another, rtol=1e-7, atol=1e-9 * (1.0 + np.abs(another).max(initial=0.0)))
+        np.testing.assert_array_equal(found.pressing, expected.pressing)
+        assert own.message(found, 0.0, q, v, p) == other.message(expected, 0.0, q, v, p)
+        seen.append(found)
+    return seen
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("priorities", [None, ["tip"]])
+@pytest.mark.parametrize("effort", [12.0, 40.0, 1e4])
+def test_bounds_of_accelerations_give_way_as_level_by_level(effort: float, priorities: list[str] | None) -> None:
+    """Seven joints near their limits of position and speed, and a point in space."""
+    case, rng = posture_case(), np.random.default_rng(21)
+    limits = ControlLimits.of(
+        case.program.robot,
+        effort=effort,
+        joint_lower=case.q - 0.2,
+        joint_upper=case.q + 0.2,
+        speed=0.8,
+        acceleration=20.0,
+        point_acceleration={"panda_hand": 3.0},
+    )
+    states = [(case.q + rng.uniform(-0.25, 0.25, 7), 0.6 * rng.normal(size=7)) for _ in range(40)]
+    seen = outcomes_agree(case, limits, priorities, states)
+    assert any(outcome.beyond[:7].any() for outcome in seen) == (effort == 12.0)
+    assert sum(bool(outcome.beyond[7:14].any()) for outcome in seen) > 3
+    assert sum(bool(outcome.beyond[14:].any()) for outcome in seen) > 3
+
+
+@pytest.mark.parametrize("given", [{}, {"joint_upper": 0.5, "speed": 1.0}, {"acceleration": 6.0, "total_power": 5.0}])
+def test_two_points_in_a_plane_give_way_as_level_by_level(given: dict[str, float]) -> None:
+    case, rng = two_links(), np.random.default_rng(22)
+    arm = case.program.robot
+    cup = arm.points["tip"] + 0.1 * ca.vertcat(ca.cos(arm.q[0]), arm.t)
+    limits = ControlLimits.of(arm, effort=[15.0, 5.0], point_acceleration={"tip": 8.0, "cup": (cup, 5.0)}, **given)
+    states = [(case.q + rng.normal(size=2), 3.0 * rng.normal(size=2)) for _ in range(60)]
+    seen = outcomes_agree(case, limits, None, states)
+    for own in (slice(-16, -8), slice(-8, None)):
+        assert sum(bool(outcome.beyond[own].any()) for outcome in seen) > 10
+        assert max(np.count_nonzero(outcome.beyond[own]) for outcome in seen) == 1
+
+
 def test_no_input_depends_on_what_was_solved_before() -> None:
     case = two_links()
     limits = ControlLimits.of(case.program.robot, effort=[14.0, 6.0])
     law = ProgramController(case.program, realization="bounded", limits=limits)
     rng = np.random.default_rng(0)
-    states = [(case.q + rng.normal(size=2), rng.normal(size=2)) for _ in range(30)]
+    states = [(case.q + rng.normal(size=2), 3.0 * rng.normal(size=2)) for _ in range(30)]
     first = [law.control(1.0, *state) for state in states]
     assert any(law.observe(1.0, *state).status is Status.LIMITED for state in states)
     law.advance(0.0, *states[-1])
