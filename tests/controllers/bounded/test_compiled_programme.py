@@ -191,9 +191,10 @@ def test_the_input_without_limits_is_taken_as_it_is(folder: Path) -> None:
     assert answer.info == (Status.OK, 0.0, 0.0, -1.0, 0.0)
 
 
-def test_an_active_set_that_still_changes_holds_the_input(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["seven inputs", "seven inputs, two levels"])
+def test_an_active_set_that_still_changes_holds_the_input(name: str, folder: Path, tmp_path: Path) -> None:
     """As if a level had five steps."""
-    sizes = SIZES["seven inputs"]
+    sizes = SIZES[name]
     hasty = CompiledLexicographic(sizes, tmp_path, "-O1", "-DLEX_STEPS=5", compiler=COMPILERS[0])
     rng = np.random.default_rng(3)
     problems = [random_problem(rng, sizes, "general") for _ in range(60)]
@@ -206,16 +207,16 @@ def test_an_active_set_that_still_changes_holds_the_input(folder: Path, tmp_path
         if answer.info.failed >= 0:
             assert answer.info.residual == np.inf
         if answer.info.status == Status.HELD:
-            assert answer.info.failed <= 2
+            assert answer.info.failed <= len(sizes.levels)
             np.testing.assert_array_equal(answer.u, np.clip(hold, problem.low, problem.high))
             assert answer.missed.any()
             assert nothing.info.status == Status.NOT_CONVERGED
-        elif answer.info.failed > 2:
+        elif answer.info.failed > len(sizes.levels):
             # The first group was found; what comes after it was not.
             assert answer.info.status == nothing.info.status == Status.LIMITED
             np.testing.assert_array_equal(answer.u, nothing.u)
             first = sizes.groups[0]
-            (right,) = programme("seven inputs", folder)([numbers_of(problem)])
+            (right,) = programme(name, folder)([numbers_of(problem)])
             rows, x = problem.gain[list(first)], problem.right[list(first)]
             assert np.linalg.norm(rows @ answer.u - x) == pytest.approx(np.linalg.norm(rows @ right.u - x), abs=1e-9)
     assert seen >= {Status.HELD, Status.LIMITED}
@@ -284,6 +285,12 @@ def test_a_lane_has_the_bits_of_a_decision_alone(name: str, tmp_path: Path) -> N
         for key in ("u", "missed", "beyond", "relaxed", "pressing"):
             if one.info.status != Status.NOT_FINITE:
                 np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
+
+
+def test_a_level_is_named_by_its_number() -> None:
+    names = [SIZES["seven inputs, two levels"].level(number) for number in range(6)]
+    groups = [f"group {number} of the program's rows" for number in (1, 2)]
+    assert names == ["the limits", "the limits", "the limits of priority 2", *groups, "the least effort"]
 
 
 def test_sizes_that_are_no_programme_are_refused() -> None:
@@ -357,6 +364,8 @@ def outcomes_agree(
             np.testing.assert_array_equal(one != 0.0, another != 0.0)
             np.testing.assert_allclose(one, another, rtol=1e-7, atol=1e-9 * (1.0 + np.abs(another).max(initial=0.0)))
         np.testing.assert_array_equal(found.pressing, expected.pressing)
+        # A row that is satisfied is not reported because others are missed.
+        assert (np.abs(found.missed[found.missed != 0.0]) > 1e-9).all()
         assert own.message(found, 0.0, q, v, p) == other.message(expected, 0.0, q, v, p)
         seen.append(found)
     return seen
