@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from erugin.symbolic.codegen.lexicographic import LexicographicInfo, Lexicograph
 from .c_folders import compiled
 
 Array = NDArray[np.float64]
+Reals = NDArray[np.floating[Any]]
 
 KINDS = ("general", "integer", "duplicate", "parallel", "infinite", "fixed", "dependent")
 """Kinds of problems: random numbers; small integers, whose vertices are degenerate; the same rows several times; nearly
@@ -99,7 +101,7 @@ def random_problem(rng: np.random.Generator, sizes: LexicographicSizes, kind: st
         rows, gain = rng.integers(-1, 2, (k, n)).astype(float), rng.integers(-2, 3, (m, n)).astype(float)
         right, low, high = (rng.integers(*span).astype(float) for span in ((-4, 5, m), (-2, 1, n), (0, 3, n)))
         least = rng.integers(-3, 2, k).astype(float)
-        most = least + rng.integers(0, 3, k)
+        most = least + rng.integers(0, 3, k).astype(float)
     elif kind == "duplicate":
         rows[1:] = rows[:1] * rng.choice([1.0, -1.0, 2.0], (k - 1, 1))
         gain[1:] = gain[:1] * rng.choice([1.0, -1.0, 0.0, 2.0], (m - 1, 1))
@@ -268,7 +270,7 @@ def conditions_missed(problem: BoundedProblemData, sizes: LexicographicSizes, x:
     return max(worst, missed(problem.effort @ x))
 
 
-def by_enumeration(problem: BoundedProblemData, sizes: LexicographicSizes) -> Array:
+def by_enumeration(problem: BoundedProblemData, sizes: LexicographicSizes) -> Reals:
     """The solution by trying all sets of active limits at each level; for tiny problems."""
     n, k, hard = sizes.inputs, sizes.limits, sizes.levels[0]
     soft = k - hard
@@ -281,6 +283,7 @@ def by_enumeration(problem: BoundedProblemData, sizes: LexicographicSizes) -> Ar
     levels += [(np.pad(problem.gain[list(g)], ((0, 0), (0, soft))), problem.right[list(g)]) for g in sizes.groups]
     levels += [(np.pad(np.linalg.cholesky(problem.effort).T, ((0, 0), (0, soft))), np.zeros(n))]
     fixed, value = np.zeros((0, n + soft)), np.zeros(0)
+    best: Reals = np.zeros(n + soft)
     for A, b in levels:
         best, least = np.full(n + soft, np.nan), math.inf
         for z in _candidates(A, b, fixed, value, C, low, high):
@@ -291,7 +294,7 @@ def by_enumeration(problem: BoundedProblemData, sizes: LexicographicSizes) -> Ar
     return best[:n]
 
 
-def _candidates(A: Array, b: Array, fixed: Array, value: Array, C: Array, low: Array, high: Array) -> Iterator[Array]:
+def _candidates(A: Reals, b: Reals, fixed: Reals, value: Reals, C: Array, low: Array, high: Array) -> Iterator[Reals]:
     """Feasible least squares |A z − b|² on each set of limits."""
     for sides in itertools.product((-1, 0, 1), repeat=len(C)):
         side = np.array(sides)

@@ -159,7 +159,7 @@ def test_the_excess_over_a_sphere_is_that_of_the_vector(dimension: int, tmp_path
         problem, points = random_problem(rng, sizes, "general"), []
         for row, normals, radius in spheres:
             rows, size = slice(row, row + len(normals)), normals.shape[1]
-            J, drift, inner = 0.1 * rng.normal(size=(size, 4)), rng.normal(size=size), face_normals(size)[1] * radius
+            J, drift, inner = 0.1 * rng.normal(size=(size, 4)), rng.normal(size=(size,)), face_normals(size)[1] * radius
             drift *= rng.uniform(0.8, 1.2) * radius / np.linalg.norm(drift)
             problem.rows[rows], problem.row_scale[rows] = normals @ J / unit, 1.0 / unit
             problem.least[rows], problem.most[rows] = ((side * inner - normals @ drift) / unit for side in (-1.0, 1.0))
