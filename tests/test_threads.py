@@ -59,16 +59,16 @@ def state(i: int) -> tuple[float, Array, Array]:
     return 0.01 * i, np.array([0.4, 0.7, 0.9]) + 0.3 * draw.standard_normal(3), draw.standard_normal(3)
 
 
-def law(realization: str, effort: float = 6.0) -> ProgramController:
+def law(realization: str, effort: float = 6.0, solver: ConicSolver | None = None) -> ProgramController:
     robot = arm()
     if realization != "bounded":
         return ProgramController(program(robot), realization=realization)  # type: ignore[arg-type]
     limits = ControlLimits.of(robot, effort=effort)
-    return ProgramController(program(robot), realization="bounded", limits=limits, solver=ConicSolver())
+    return ProgramController(program(robot), realization="bounded", limits=limits, solver=solver)
 
 
-def control(realization: str) -> Call:
-    shared = law(realization)
+def control(realization: str, solver: ConicSolver | None = None) -> Call:
+    shared = law(realization, solver=solver)
     return lambda i: to_bytes(shared.control(*state(i)))
 
 
@@ -206,7 +206,8 @@ CASES: dict[str, tuple[int, Callable[[], Call]]] = {
     "kernel, interpreted": (3000, lambda: kernel(False)),
     "control, ideal": (2000, lambda: control("ideal")),
     "control, actuated": (2000, lambda: control("actuated")),
-    "control, bounded": (120, lambda: control("bounded")),
+    "control, bounded": (2000, lambda: control("bounded")),
+    "control, bounded by a solver": (120, lambda: control("bounded", ConicSolver())),
     "control, nonlinear rows": (20, curved),
     "control, rate-limited": (200, rate_limited),
     "control, supervised": (200, supervised),

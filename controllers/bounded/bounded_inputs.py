@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.solvability import REMAINDER, row_remainders
+from ...symbolic.compiler import find_compiler
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ...symbolic.validation import finite_time, read_only_copy
 from ..multipliers.method import ACCURATE, MultiplierMethod
 from ..program.program import Program
 from ..status import Status
+from .compiled_decision import CompiledDecision, Decision
 from .control_limits import ControlLimits
 from .lexicographic import BoundedProblemData, LexicographicSolution, LexicographicSolver, priority_groups
 from .problem import BoundedProblem
@@ -24,8 +28,7 @@ from .static_holding import RestEquilibria, StaticHolding
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class BoundedOutcome:
+class BoundedOutcome(NamedTuple):
     """The decision of one tick.
 
     Attributes:
@@ -35,7 +38,9 @@ class BoundedOutcome:
         beyond: excess of each limit row, in its unit, shape (l,); that of |p̈| over its bound at one row of a point.
         short: excess of the power of each input, and of their sum, shape (nu + 1,) [W].
         failed: level at which the solver failed, and its message; empty if it did not fail.
-        found: solution that the next tick may start from; None if no quadratic programme was needed.
+        pressing: True for each limit row that prevents a better solution of the program, shape (l,); None if no
+            programme was needed.
+        found: solution that the next tick may start from, of a solver that uses one.
     """
 
     input: Array
@@ -44,6 +49,7 @@ class BoundedOutcome:
     beyond: Array
     short: Array
     failed: str = ""
+    pressing: NDArray[np.bool_] | None = None
     found: LexicographicSolution | None = None
 
 
@@ -145,8 +151,9 @@ def describe_limits(
     short = [f"{name} by {w:.6g} W" for name, w in zip(names, outcome.short.tolist(), strict=True) if w != 0.0]
     if short:
         parts.append(f"Rate and bounds of the inputs prevent power from falling in time: {', '.join(short)}.")
-    found = outcome.found
-    pressing = [] if found is None else np.flatnonzero(found.pressing & (outcome.beyond == 0.0)).tolist()
+    pressing = []
+    if outcome.pressing is not None:
+        pressing = np.flatnonzero(outcome.pressing & (outcome.beyond == 0.0)).tolist()
     if pressing:
         parts.append(f"At their limit: {', '.join(dict.fromkeys(rows[i] for i in pressing))}.")
     full = np.where(outcome.input < 0.0, limits.lower, limits.upper)
@@ -173,6 +180,10 @@ ROUNDING = 1e-8
 class BoundedInputs:
     """Solver for the inputs at each tick, under limits.
 
+    With a C compiler, and unless another solver is given, a tick is one call of machine code
+    (:class:`~erugin.controllers.bounded.compiled_decision.CompiledDecision`); otherwise the levels of the programme are
+    solved one by one, in Python, with the same results.
+
     Attributes:
         program: the program that is realised.
         limits: the limits.
@@ -193,7 +204,7 @@ class BoundedInputs:
             method: method that solves for the multipliers where no limit is reached.
             limits: limits of inputs, power and joints; those of the robot if not given.
             priorities: groups of names of constraints, the highest first; all are equal if not given.
-            solver: solver of the quadratic programmes.
+            solver: solver of the quadratic programmes of the levels, in place of the compiled programme.
 
         Raises:
             ModelError: for invalid limits, priorities or solver, a robot without inputs, or rows nonlinear in the
@@ -215,9 +226,12 @@ class BoundedInputs:
         self.program, self.limits = program, limits or ControlLimits.of(robot)
         self.limits.require_sizes(robot)
         self._at_rest = RestEquilibria(robot, program.parameters, self.limits)
-        self._solver = solver or ConicSolver()
+        groups = priority_groups(program, priorities)
+        self._is_own, self._solver = solver is not None, solver or ConicSolver()
         self._problem = BoundedProblem(program, method, self.limits)
-        self._levels = LexicographicSolver(self._solver, priority_groups(program, priorities), self._problem.levels)
+        self._levels = LexicographicSolver(self._solver, groups, self._problem.levels)
+        self._sizes = self._problem.sizes(groups)
+        self._none_to_hold = read_only_copy(np.full(robot.u.numel(), math.nan))
         self._none_missed = read_only_copy(np.zeros(len(program.rows)))
         self._none_beyond = read_only_copy(np.zeros(len(self._problem.rows)))
         self._none_short = read_only_copy(np.zeros(robot.u.numel() + 1))
@@ -288,6 +302,9 @@ class BoundedInputs:
             change = self.limits.rate * max(t - before.t, 0.0)
             low = np.maximum(low, before.outcome.input - change)
             high = np.minimum(high, before.outcome.input + change)
+        if self._compiled is not None and self._compiled.is_compiled:
+            hold = self._none_to_hold if before is None else before.outcome.input
+            return self._outcome(t, self._compiled(t, q, v, p, low, high, hold))
         u, fit = self._problem.quick(t, q, v, p, low, high)
         if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
             return BoundedOutcome(read_only_copy(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
@@ -307,15 +324,35 @@ class BoundedInputs:
             found = replace(found, reached=True)
         fine = reached and not failed and not (found.relaxed and beyond.any()) and fit[3] <= 0.0
         status = Status.OK if fine else Status.LIMITED
-        return BoundedOutcome(read_only_copy(u), status, missed, beyond, read_only_copy(tick.short), failed, found)
+        short = read_only_copy(tick.short)
+        return BoundedOutcome(read_only_copy(u), status, missed, beyond, short, failed, found.pressing, found)
+
+    @functools.cached_property
+    def _compiled(self) -> CompiledDecision | None:
+        if self._is_own or isinstance(find_compiler(), str):
+            return None
+        return CompiledDecision(self._problem.decision(self._sizes))
+
+    def _outcome(self, t: float, found: Decision) -> BoundedOutcome:
+        """Return the outcome of a compiled decision, with words for what went wrong."""
+        info = found.info
+        if not info.used:
+            return BoundedOutcome(found.u, Status.OK, self._none_missed, self._none_beyond, self._none_short)
+        status = Status(int(info.status))
+        if status is Status.NOT_FINITE:
+            raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
+        failed = ""
+        if info.failed >= 0:
+            failed = f"{self._sizes.level(int(info.failed))} ({info.reason})"
+        if status is Status.NOT_CONVERGED:
+            raise NotConvergedError(_nothing_to_hold(t, failed))
+        pressing = None if status is Status.HELD else found.pressing != 0.0
+        return BoundedOutcome(found.u, status, found.missed, found.beyond, found.short, failed, pressing)
 
     def _held(self, t: float, tick: BoundedProblemData, before: BoundedSample | None, failed: str) -> BoundedOutcome:
         what = f"{failed} ({self._word})"
         if before is None:
-            raise NotConvergedError(
-                f"at t = {t:g}: no input was found for {what}, and there is no earlier input to hold: start from a "
-                "state that the limits allow, or use another solver, such as ConicSolver('qrqp')"
-            )
+            raise NotConvergedError(_nothing_to_hold(t, what))
         u = np.clip(before.outcome.input, tick.low, tick.high)
         missed, beyond = self._missed(tick, u), self._beyond(tick, u)
         return BoundedOutcome(read_only_copy(u), Status.HELD, missed, beyond, read_only_copy(tick.short), what)
@@ -330,8 +367,8 @@ class BoundedInputs:
         rest = tick.gain @ x - tick.right
         size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
         large = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
-        # The remainder of a row beside others must be satisfied to a share of itself, or the motion differs.
-        beside, left = row_remainders(tick.gain, rest)
+        # The remainder of a row beside satisfied ones must be satisfied to a share of itself, or the motion differs.
+        beside, left = row_remainders(tick.gain * ~large[:, None], rest * ~large)
         near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
         return read_only_copy(np.where(large | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
 
@@ -352,6 +389,13 @@ class BoundedInputs:
             over[rows] = 0.0
             over[worst] = found
         return read_only_copy(over)
+
+
+def _nothing_to_hold(t: float, what: str) -> str:
+    return (
+        f"at t = {t:g}: no input was found for {what}, and there is no earlier input to hold: start from a "
+        "state that the limits allow, or use another solver, such as ConicSolver('qrqp')"
+    )
 
 
 def _samples(memory: object) -> BoundedMemory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
@@ -29,7 +30,7 @@ from ..realization import (
     decouple_inactive_rows,
 )
 from .control_limits import ControlLimits
-from .lexicographic import BoundedProblemData, LimitLevel
+from .lexicographic import BoundedProblemData, LimitLevel, RowIndices
 
 Array = NDArray[np.float64]
 
@@ -407,6 +408,27 @@ class BoundedProblem:
         """
         found = self._whole(t, q, v, p, low, high)
         return BoundedProblemData(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
+
+    def sizes(self, groups: Iterable[RowIndices]) -> LexicographicSizes:
+        """Return the sizes of the programme.
+
+        Args:
+            groups: indices of the program's rows, the group of highest priority first.
+        """
+        rows = tuple(tuple(group.tolist()) for group in groups)
+        relaxed = [len(level.rows) for level in self.levels]
+        levels = (len(self.rows) - sum(relaxed), *relaxed)
+        return LexicographicSizes(self._program.robot.u.numel(), levels, rows)
+
+    def decision(self, sizes: LexicographicSizes) -> Kernel:
+        """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
+
+        Args:
+            sizes: sizes of the programme.
+        """
+        spheres = [Sphere(int(point.rows[0]), point.normals, point.bound) for point in self.points]
+        block, hold = lexicographic_block(sizes, spheres), ca.SX.sym("hold", sizes.inputs)
+        return Kernel("bounded_decision", {**self._symbols, "hold": hold}, {**self._outputs, "hold": hold}, block=block)
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
         try:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...constraints.constraint import Constraint
 from ...robots.manifold.branch_acceleration import BranchModels
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError, SingularProgramError
-from ...symbolic.validation import all_finite, positive
+from ...symbolic.validation import all_finite, positive, read_only_copy
 from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
 from ..bounded.control_limits import ControlLimits
 from ..bounded.problem import BoundedRealization
@@ -241,9 +241,11 @@ class ProgramController(Controller):
         """Return the tick of bounded inputs, near a singular position those of the branch."""
         bounded, at = self._bounded_at(bounded, known)
         outcome = bounded.decide(memory, *at)
-        output, relative, pivots, active, *_ = map(np.atleast_1d, self._kernels.observed(*known, outcome.input))
+        relative, pivots, active = self._constant_rows or map(
+            np.atleast_1d, self._kernels.observed(*known, outcome.input)[1:4]
+        )
         return Tick(
-            output,
+            outcome.input.copy(),
             pivots,
             relative,
             active,
@@ -253,6 +255,18 @@ class ProgramController(Controller):
             functools.partial(bounded.advanced, memory, *at),
             check=_nothing_wrong,
         )
+
+    @functools.cached_property
+    def _constant_rows(self) -> tuple[Array, Array, Array] | None:
+        """Relative and absolute pivots and which rows are on, for bounded inputs; None if they depend on the state."""
+        law = self._law
+        rows = [ca.densify(e) for e in (law.relative_pivots, law.pivots, law.active)]
+        if ca.symvar(ca.veccat(*rows)):
+            return None
+        relative, pivots, active = (
+            read_only_copy(x.full()[:, 0]) for x in ca.Function("constant_rows", [], rows).call([])
+        )
+        return relative, pivots, active
 
     def _deviation_at(self, known: tuple[float, Array, Array, Array], a: Array) -> Array:
         return np.atleast_1d(self._kernels.deviation(*known, a)[0])

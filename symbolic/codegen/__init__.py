@@ -1,7 +1,7 @@
 """C code generation: expressions to C, for single numbers and for vector lanes."""
 
 from ..runtime_type_checks import check_exports
-from .c_file import PARAMETER_INPUT, external_text, generator_hash, preamble, rollout_text
+from .c_file import PARAMETER_INPUT, CBlock, external_text, generator_hash, preamble, rollout_text
 from .c_function import CFunction, c_function
 from .symbolic_function import SymbolicFunction
 from .tape import Tape
@@ -10,6 +10,7 @@ __all__ = [
     "SymbolicFunction",
     "Tape",
     "CFunction",
+    "CBlock",
     "c_function",
     "external_text",
     "rollout_text",

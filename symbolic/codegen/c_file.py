@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 from .c_function import CFunction, c_function
@@ -47,20 +48,50 @@ def preamble(lanes: int, width: int) -> str:
 Shape = tuple[int, int]
 
 
-def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape], tape: Tape, width: int) -> str:
+@dataclass(frozen=True)
+class CBlock:
+    """C text of a function that continues where expressions end: an algorithm with branches and loops.
+
+    Attributes:
+        text: definition of ``static void name(const double *const *in, double *const *out)``, which reads the outputs
+            of the expressions, as columns in their order, and allocates nothing.
+        name: name of the function.
+        outputs: number of entries of each of its outputs by name.
+    """
+
+    text: str
+    name: str
+    outputs: Mapping[str, int]
+
+
+def external_text(
+    name: str,
+    inputs: Mapping[str, Shape],
+    outputs: Mapping[str, Shape],
+    tape: Tape,
+    width: int,
+    block: CBlock | None = None,
+) -> str:
     """C file of a function that CasADi loads by ``external``.
 
     Args:
         name: name of the function.
         inputs: shape of each input by name.
-        outputs: shape of each output by name.
+        outputs: shape of each output by name, those of the block last.
         tape: its operations.
         width: doubles in a vector.
+        block: function of the outputs of the tape, whose outputs follow them.
     """
     body = c_function("evaluate", tape, 1, width)
     n, k = len(inputs), len(outputs)
     largest = max([1, *(rows * columns for rows, columns in (*inputs.values(), *outputs.values()))])
     parts = [preamble(1, width), *sorted(body.calls), "", body.text]
+    call, spare, offset = "evaluate(in, out, w);", largest, ""
+    if block is not None:
+        # The block reads every output of the expressions, wanted or not.
+        spare, offset = k * largest, f" + i * {largest}"
+        parts.append(block.text)
+        call += f" {block.name}((const double *const *)out, out + {k - len(block.outputs)});"
     parts += [_shapes(f"{name}_sparsity_in", inputs), _shapes(f"{name}_sparsity_out", outputs)]
     parts += [_names(f"{name}_name_in", inputs), _names(f"{name}_name_out", outputs)]
     parts.append(
@@ -69,13 +100,13 @@ def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, 
         f"  static const double zeros[{largest}] = {{0.}};\n"
         f"  const double *in[{n + 1}];\n  double *out[{k + 1}];\n"
         f"  for (int i = 0; i < {n}; ++i) in[i] = arg[i] ? arg[i] : zeros;\n"
-        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.work_size};\n"
-        f"  (void)iw; (void)mem;\n  evaluate(in, out, w);\n  return 0;\n}}\n"
+        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.work_size}{offset};\n"
+        f"  (void)iw; (void)mem;\n  {call}\n  return 0;\n}}\n"
         f"long long {name}_n_in(void) {{ return {n}; }}\n"
         f"long long {name}_n_out(void) {{ return {k}; }}\n"
         f"int {name}_work(long long *sz_arg, long long *sz_res, long long *sz_iw, long long *sz_w) {{\n"
         f"  if (sz_arg) *sz_arg = {n};\n  if (sz_res) *sz_res = {k};\n"
-        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.work_size + largest};\n  return 0;\n}}\n"
+        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.work_size + spare};\n  return 0;\n}}\n"
     )
     return "\n".join(parts)
 

@@ -16,6 +16,7 @@ from scipy.optimize import linprog, lsq_linear
 
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import ControlLimits, Program, ProgramController, Solution, Status
+from erugin.controllers.bounded import ConicSolver
 from erugin.controllers.bounded.problem import face_normals
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.examples import fukao_robot
@@ -328,9 +329,9 @@ def limits_of(effort: float) -> ControlLimits:
 
 
 @functools.cache
-def law_of(effort: float, ordered: bool) -> ProgramController:
-    program, priorities = posture_case().program, ["tip"] if ordered else None
-    return ProgramController(program, realization="bounded", limits=limits_of(effort), priorities=priorities)
+def law_of(effort: float, ordered: bool, solver: ConicSolver | None) -> ProgramController:
+    program, priorities, limits = posture_case().program, ["tip"] if ordered else None, limits_of(effort)
+    return ProgramController(program, realization="bounded", limits=limits, priorities=priorities, solver=solver)
 
 
 def states(count: int) -> Iterator[tuple[Array, Array]]:
@@ -340,11 +341,14 @@ def states(count: int) -> Iterator[tuple[Array, Array]]:
 
 
 @pytest.mark.foreign
+@pytest.mark.parametrize("solver", [None, ConicSolver()], ids=["compiled", "level by level"])
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize(("effort", "weak"), [(12.0, 5), (40.0, 0), (1e4, 0)])
-def test_positions_precede_accelerations_and_these_the_program(effort: float, weak: int, ordered: bool) -> None:
+def test_positions_precede_accelerations_and_these_the_program(
+    effort: float, weak: int, ordered: bool, solver: ConicSolver | None
+) -> None:
     """At each level the slope is balanced by bounds and by the levels before; accelerations balance no position."""
-    law, program = law_of(effort, ordered), posture_case().program
+    law, program = law_of(effort, ordered, solver), posture_case().program
     limits, low, high = limits_of(effort), np.full(7, -effort), np.full(7, effort)
     too_weak = gave_way = 0
     for q, v in states(40):
@@ -386,7 +390,8 @@ def test_positions_precede_accelerations_and_these_the_program(effort: float, we
 @pytest.mark.foreign
 @pytest.mark.parametrize("effort", [12.0, 40.0])
 def test_a_start_that_gave_accelerations_up_changes_nothing(effort: float) -> None:
-    warm, cold, case = law_of(effort, True), law_of(effort, True), posture_case()
+    """Level by level, as the compiled programme has no start."""
+    warm, cold, case = (*(law_of(effort, True, ConicSolver()) for _ in range(2)), posture_case())
     rng, q, v = np.random.default_rng(2), case.q - 0.1, case.v.copy()
     gave_way: list[bool] = []
     warm.reset()
