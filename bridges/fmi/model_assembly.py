@@ -14,7 +14,7 @@ from ...controllers.controller import Controller
 from ...controllers.law import Law
 from ...controllers.status import Status
 from ...robots.robot import Robot
-from ...simulation.closed_loop import SymbolicLoop, require_fit
+from ...simulation.closed_loop import close_loop
 from ...simulation.labels import Labels
 from ...simulation.natural_rank import natural_pivots
 from ...symbolic.errors import ParameterError, unknown_name
@@ -376,10 +376,9 @@ def closed_loop_model(
         period: time between samples of a law with a memory [s].
     """
     law = require_symbolic_law(controller, EXPORT_PHRASE, period=period, carries_status=True)
-    robot.require_regular_mass_matrix()
-    require_fit(robot, controller)
     independent = requires_independent_rows(robot)
-    loop = SymbolicLoop(robot, controller, stop, monitor_rank=independent, metrics=NO_STATE, law=law)
+    loop = close_loop(robot, controller, stop, monitor_rank=independent, law=law).symbolic()
+    assert loop is not None
     assert loop.law is not None
     points, positions = point_variables(robot)
     labels, own = Labels.of(robot, controller), controller.parameters
