@@ -25,7 +25,7 @@ from ..symbolic.errors import (
 from ..symbolic.kernel import Kernel, WorkspacePool
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickling import Picklable
-from ..symbolic.validation import all_finite, finite_time, positive, vector
+from ..symbolic.validation import all_finite, finite_time, positive, read_only_copy, vector
 from .law import Law, is_regular
 from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
@@ -201,12 +201,12 @@ class Controller(Picklable, ABC):
     @property
     def rows(self) -> tuple[str, ...]:
         """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, report."""
-        return () if self.law is None else self.law.rows
+        return () if self._described is None else self._described.rows
 
     @property
     def switches(self) -> bool:
         """True if some rows are on only at times."""
-        return self.law is not None and self.law.active.numel() > 0
+        return self._described is not None and self._described.active.numel() > 0
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -216,7 +216,7 @@ class Controller(Picklable, ABC):
     @property
     def tolerance(self) -> float:
         """A row is dependent if its relative pivot is not above this."""
-        return 0.0 if self.law is None else self.law.tolerance
+        return 0.0 if self._described is None else self._described.tolerance
 
     @property
     def rank_loss_message(self) -> str:
@@ -226,7 +226,12 @@ class Controller(Picklable, ABC):
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
         """Name of each constraint and the state matrix of its perturbation equation, in the parameters."""
-        return () if self.law is None else self.law.linearizations
+        return () if self._described is None else self._described.linearizations
+
+    @property
+    def _described(self) -> Law | None:
+        """The expressions that describe rows and their equations."""
+        return self.law
 
     @abstractmethod
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
@@ -466,16 +471,37 @@ class Controller(Picklable, ABC):
 
 
 class SymbolicController(Controller):
-    """A controller without memory, given by expressions; a simulation with it runs as one compiled kernel."""
+    """A controller given by expressions; a simulation with it runs as one compiled kernel.
+
+    Its memory, if :meth:`build_law` gives it one, is z as an array; it draws no random numbers.
+    """
 
     @abstractmethod
     def build_law(self) -> Law:
         """Build the law in the symbols of ``robot`` and ``parameters``; called once."""
 
     @property
-    def law(self) -> Law:
-        """The law as expressions."""
+    def law(self) -> Law | None:
+        """The law as expressions; None if it has a memory."""
+        return self._law if self._law.memory is None else None
+
+    def sampled_law(self, period: float) -> Law:
+        """Return the law as expressions, with those of its memory, which serve any period.
+
+        Args:
+            period: time between samples [s].
+        """
+        positive("period", period)
         return self._law
+
+    @property
+    def _described(self) -> Law:
+        return self._law
+
+    @property
+    def initial_memory(self) -> object | None:
+        """z before the first sample, shape (k,); None without a memory."""
+        return None if self._law.memory is None else read_only_copy(self._law.initial)
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Evaluate the expressions.
@@ -485,29 +511,47 @@ class SymbolicController(Controller):
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters, the whole vector.
-            memory: none.
+            memory: z, shape (k,); None without a memory.
         """
-        output, pivots, relative, active = map(np.atleast_1d, self._observed(t, q, v, p))
+        known = t, q, v, p, NOTHING if memory is None else np.asarray(memory)
+        output, pivots, relative, active, reported = map(np.atleast_1d, self._observed(*known))
+        status = Status(int(reported[0])) if reported.size and np.isfinite(reported[0]) else Status.OK
+        failed = ERRORS.get(status)
         return Tick(
-            output, pivots, relative, active, deviation=lambda a: np.atleast_1d(self._deviation(t, q, v, p, a)[0])
+            output,
+            pivots,
+            relative,
+            active,
+            status,
+            "" if status is Status.OK else status.sentence,
+            deviation=lambda a: np.atleast_1d(self._deviation(*known, a)[0]),
+            memory=None if memory is None else lambda: read_only_copy(np.atleast_1d(self._updated(*known)[0])),
+            error=None if failed is None else failed(f"at t = {t:g}: {status.sentence}"),
         )
 
     @functools.cached_property
     def _law(self) -> Law:
-        return self.build_law()
+        law = self.build_law()
+        if law.random.numel():
+            raise ModelError(f"{type(self).__name__} draws random numbers: wrap a law without them in Noise or Dropout")
+        return law
 
     @functools.cached_property
     def _observed(self) -> Kernel:
         law = self._law
         outputs = {"output": law.output, "pivots": law.pivots, "relative": law.relative_pivots, "active": law.active}
-        return Kernel("law_observed", self._symbols, outputs)
+        return Kernel("law_observed", self._symbols, {**outputs, "status": law.status})
 
     @functools.cached_property
     def _deviation(self) -> Kernel:
         symbols = {**self._symbols, "a": self.robot.coordinates.a}
         return Kernel("law_deviation", symbols, {"deviation": self._law.deviation}, compiled=False)
 
+    @functools.cached_property
+    def _updated(self) -> Kernel:
+        return Kernel("law_updated", self._symbols, {"memory": self._law.updated})
+
     @property
     def _symbols(self) -> dict[str, ca.SX]:
         robot = self.robot
-        return {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
+        return {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols, "z": self._law.z}

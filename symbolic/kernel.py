@@ -12,7 +12,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .codegen.c_file import CBlock
 from .codegen.symbolic_function import SymbolicFunction
 from .compiler import vector_width
 from .errors import CompilerWarning, ModelError, ShapeError, caller_stacklevel
@@ -78,7 +77,7 @@ class Kernel:
         function: the CasADi function that is evaluated.
         compiled: True if it runs as machine code.
         inputs: shape of each input by name.
-        outputs: shape of each output by name, those of the block last if it is compiled.
+        outputs: shape of each output by name.
     """
 
     _warned = False
@@ -90,7 +89,6 @@ class Kernel:
         outputs: Mapping[str, ca.SX],
         *,
         compiled: bool | None = None,
-        block: CBlock | None = None,
     ) -> None:
         """Build the function.
 
@@ -99,14 +97,12 @@ class Kernel:
             inputs: symbols by name.
             outputs: expressions in those symbols, by name.
             compiled: True to insist on machine code, False for the virtual machine, None for the best available.
-            block: C function of the outputs, whose outputs follow them. The virtual machine has none of it: see
-                ``compiled`` before they are read.
 
         Raises:
             ModelError: if an input is not a symbol, an output uses a symbol that is not an input, or the name is not a
                 C identifier; with ``compiled=True`` also if there is no compiler or it fails.
         """
-        self._recipe = name, dict(inputs), dict(outputs), compiled, block
+        self._recipe = name, dict(inputs), dict(outputs), compiled
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
         for key, symbol in inputs.items():
@@ -136,10 +132,8 @@ class Kernel:
         if compiled is False:
             require_own()
         else:
-            external = self._load(name, self._expressions, block, require_own, insist=compiled is True)
+            external = self._load(name, self._expressions, require_own, insist=compiled is True)
         self.compiled = external is not None
-        if block is not None and self.compiled:
-            self.outputs |= {key: (size, 1) for key, size in block.outputs.items()}
         self.function = self._expressions.function(cse=True) if external is None else external
         self._calls = WorkspacePool(self._call)
 
@@ -187,10 +181,9 @@ class Kernel:
         inputs: dict[str, ca.SX],
         outputs: dict[str, ca.SX],
         compiled: bool | None,
-        block: CBlock | None = None,
     ) -> Kernel:
         kernel = cls.__new__(cls)
-        kernel._recipe = name, inputs, outputs, compiled, block
+        kernel._recipe = name, inputs, outputs, compiled
         return kernel
 
     def __copy__(self) -> Kernel:
@@ -209,8 +202,8 @@ class Kernel:
             return self.__dict__[name]
         if name.startswith("__") or "_recipe" not in self.__dict__ or built_before:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        key, inputs, outputs, compiled, block = self._recipe
-        built = Kernel(key, inputs, outputs, compiled=compiled, block=block)
+        key, inputs, outputs, compiled = self._recipe
+        built = Kernel(key, inputs, outputs, compiled=compiled)
         self.__dict__.update(built.__dict__)
         return getattr(self, name)
 
@@ -278,7 +271,6 @@ class Kernel:
         cls,
         name: str,
         expressions: SymbolicFunction,
-        block: CBlock | None,
         check: Callable[[], None],
         *,
         insist: bool,
@@ -288,9 +280,9 @@ class Kernel:
         def write() -> str:
             # Not earlier: what is in the cache was checked when it was compiled.
             check()
-            return expressions.external(width, block)
+            return expressions.external(width)
 
-        identity = expressions.identity("external", width, *([block] if block else []))
+        identity = expressions.identity("external", width)
         loaded = load_machine_code(identity, write, lambda path: ca.external(expressions.name, str(path)), RuntimeError)
         if not isinstance(loaded, str):
             return loaded

@@ -15,7 +15,7 @@ from ...simulation.labels import Labels
 from ...symbolic.linear_algebra import PIVOT_TOLERANCE
 from ...symbolic.runge_kutta import CLASSICAL
 from .controller_code import FAST_MATH_GUARD, ControllerCode, ParameterCode
-from .straight_line_code import PREAMBLE, CSource, c_source
+from .straight_line_code import PREAMBLE, CSource, c_source, definitions
 from .syntax import comment, number
 
 DEPENDENT_NATURAL_ROWS = 9
@@ -137,7 +137,7 @@ int {name}_closed_step({self._closed_arguments});
 {PREAMBLE}
 {FAST_MATH_GUARD}
 {self.parameters.defined}
-{self.driven.text}
+{definitions(self.driven, self.closed)}{self.driven.text}
 {self.closed.text}
 {self._step(f"{name}_step", driven, self.driven, "u")}
 {self._step(f"{name}_closed_step", self._closed_arguments, self.closed, "parameters->value")}"""

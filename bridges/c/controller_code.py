@@ -14,7 +14,7 @@ from ...controllers.law import Law
 from ...controllers.status import Status
 from ...simulation.labels import Labels
 from ...symbolic.parameters import Parameters, Range
-from .straight_line_code import PREAMBLE, CSource, c_source
+from .straight_line_code import PREAMBLE, CSource, c_source, definitions
 from .syntax import cases, comment, constants, index_macros, lines, number, number_table, string, table
 
 CONDITIONS = {
@@ -259,10 +259,10 @@ class ControllerCode:
     def statuses(self) -> dict[str, tuple[int, str]]:
         """Name of each status → its number and sentence."""
         own = [Status.OK, Status.CONTRADICTORY if self.contradictory else Status.SINGULAR, Status.NOT_FINITE]
-        if self.saturate or self.has_status:
-            own.append(Status.LIMITED)
         if self.has_status:
-            own.append(Status.HELD)
+            own += [Status.LIMITED, Status.HELD]
+        if self.kernel.blocks:
+            own.append(Status.NOT_CONVERGED)
         found = {each.name: (int(each), each.sentence) for each in own}
         return found | {"NOT_FINITE_INPUT": (NOT_FINITE_INPUT, INPUT_MESSAGE)}
 
@@ -364,7 +364,7 @@ const char *{name}_status_text(int status);
 {FAST_MATH_GUARD}
 {tables}
 {self.parameters.defined}
-{self.kernel.text}
+{definitions(self.kernel, *([self.update] if self.remembers else []))}{self.kernel.text}
 {self._memory_defined}{self._tick}
 const char *{name}_status_text(int status)
 {{
@@ -378,7 +378,7 @@ const char *{name}_status_text(int status)
     @property
     def _cost(self) -> str:
         paragraphs = (
-            f"Work: {self.work_summary}; no loop of unknown length, no recursion, branches in comparisons only.",
+            f"Work: {self.work_summary}; {self._loops}.",
             f"Memory: none is allocated or retained. The parameters{' and the memory of the law' * self.remembers} "
             "belong to the caller; intermediate results use "
             f"{8 * self.kernel.work} bytes of stack, or of workspace from the caller, besides the compiler's own use.",
@@ -388,13 +388,18 @@ const char *{name}_status_text(int status)
         return "\n".join(textwrap.fill(text, 117, initial_indent="   ", subsequent_indent="   ") for text in paragraphs)
 
     @property
+    def _loops(self) -> str:
+        """Loops and branches of a tick, in words."""
+        blocks = dict.fromkeys(self.kernel.blocks)
+        if not blocks:
+            return "no loop of unknown length, no recursion, branches in comparisons only"
+        bounds = ", and ".join(f"{block.bound}" for block in blocks)
+        return f"besides, {bounds}; no recursion, other branches in comparisons only"
+
+    @property
     def applied(self) -> tuple[str, ...]:
         """Constants of the statuses with which an output is written."""
-        words = [Status.OK.name]
-        if self.saturate or self.has_status:
-            words.append(Status.LIMITED.name)
-        if self.has_status:
-            words.append(Status.HELD.name)
+        words = [Status.OK.name, *([Status.LIMITED.name, Status.HELD.name] if self.has_status else [])]
         return tuple(f"{self.name.upper()}_{word}" for word in words)
 
     @property
@@ -490,22 +495,12 @@ int {name}_sample(const {name}_parameters *parameters, double t, const double q[
         if (!(pivots[i] > {number(self.law.tolerance)}))
             return pivots[i] == pivots[i] ? {bad} : {upper}_NOT_FINITE;
 """
-        cut = f"""\
-    for (i = 0; i < {upper}_NU; ++i)
-        if (fabs(output[i]) > {name}_effort_limits[i]) {{
-            output[i] = copysign({name}_effort_limits[i], output[i]);
-            status = {upper}_LIMITED;
-        }}
-"""
+        checked *= bool(rows)
         copied = "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
-        status, known = "", f"{upper}_OK"
-        if self.has_status:
-            status, known = "    int status;\n", "status"
-            cut = f"    status = (int)reported;\n{cut * self.saturate}"
-        elif self.saturate:
-            status, known = f"    int status = {upper}_OK;\n", "status"
-        else:
-            cut = ""
+        known = "(int)reported" if self.has_status else f"{upper}_OK"
+        if self.kernel.blocks:
+            failed = f"{upper}_{Status.NOT_CONVERGED.name}"
+            checked = f"    if ((int)reported == {failed})\n        return {failed};\n{checked}"
         return f"""\
 int {name}_tick_in({self._arguments},
 {" " * len(f"int {name}_tick_in(")}double work[])
@@ -513,7 +508,7 @@ int {name}_tick_in({self._arguments},
     const double *in[5];
     double *out[3];
     double output[{max(1, nu)}], pivots[{max(1, rows)}]{", reported" * self.has_status};
-{status}{self._finite_check}    in[0] = &t;
+{self._finite_check}    in[0] = &t;
     in[1] = q;
     in[2] = v;
     in[3] = parameters->value;
@@ -522,10 +517,10 @@ int {name}_tick_in({self._arguments},
     out[1] = pivots;
     out[2] = {"&reported" if self.has_status else "0"};
     {name}_kernel(in, out, work);
-{checked * bool(rows)}    for (i = 0; i < {upper}_NU; ++i)
+{checked}    for (i = 0; i < {upper}_NU; ++i)
         if (!isfinite(output[i]))
             return {upper}_NOT_FINITE;
-{cut}{copied}    return {known};
+{copied}    return {known};
 }}
 
 int {name}_tick({self._arguments})

@@ -20,13 +20,12 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...controllers.law import Law
-from ...robots.limits import DECLARE_EFFORT
 from ...robots.robot import Robot
 from ...simulation.closed_loop import SymbolicLoop, close_loop
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
 from ...symbolic.validation import positive, vector
 from ..common.bridge import ExportRequest
-from ..common.symbolic_law import detects_contradiction, require_symbolic_law
+from ..common.symbolic_law import detects_contradiction, require_symbolic_law, saturated
 from .closed_loop_code import ClosedLoopCode
 from .controller_code import ControllerCode
 from .ros2_control import ros2_section, ros2_text
@@ -313,7 +312,8 @@ def export(
         p: nominal values of the controller's parameters: its own, overridden by name, or the whole vector.
         with_plant: a plant, to write its steps and those of its closed loop with the law too.
         plant_p: nominal values of the plant's parameters, likewise.
-        saturate: True to limit the inputs to the limits of the robot's actuators.
+        saturate: True to limit the inputs to the limits of the robot's actuators, as
+            :class:`~erugin.controllers.wrappers.Saturation` does.
         q0: coordinates in the example, shape (nq,); zero if not given.
         v0: velocities in the example, shape (nv,); zero if not given.
         step: step of the example's closed loop, if there is a plant [s].
@@ -335,13 +335,10 @@ def export(
     Warns:
         BridgeWarning: if ``name`` is not a valid C name; it says which name is used instead.
     """
+    if saturate:
+        controller = saturated(controller)
     law = require_symbolic_law(controller, "be written as C", period=period, carries_status=True)
-    c, effort = controller.robot.coordinates, controller.robot.limits.effort
-    if saturate and (controller.applies_force or not np.isfinite(effort).any()):
-        why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
-        if controller.applies_force:
-            why = f"the output of {type(controller).__name__} is a force, not inputs"
-        raise BridgeError(f"saturate=True requires input limits, but {why}")
+    c = controller.robot.coordinates
     require_name("a law in C", name, BridgeError)
     word = law_identifier(name)
     text = ControllerCode(

@@ -2,7 +2,7 @@
 
 Code for the machine that runs Erugin (:mod:`erugin.symbolic.codegen`) uses vectors and extensions of GCC. This module
 writes portable code: no extension of the language, no library except ``math.h``, no memory except the caller's, no
-loop, and branches in comparisons only, so that the work is the same at every call.
+loop, and branches in comparisons only, so that the work is the same at every call, but for the algorithms named below.
 
 :func:`c_source` writes ``static void name(const double *const *in, double *const *out, double *w)``:
 
@@ -10,6 +10,8 @@ loop, and branches in comparisons only, so that the work is the same at every ca
   output; an empty one may be NULL. No output may overlap an input or another output.
 - ``w`` points to workspace for ``CSource.work`` doubles without initial values, for values that several pieces use.
 - The file needs ``#include <math.h>`` before the function. A file can contain several such functions.
+- Where an expression contains an algorithm with loops (:class:`~erugin.symbolic.codegen.CBlock`), such as the programme
+  of limits, the function calls it: :func:`definitions` has its text, which comes before.
 
 Each operation is rounded as in CasADi's own evaluation: with the same ``math.h`` the numbers are the same to the last
 bit, provided that the compiler does not contract a*b + c into one operation (:data:`PREAMBLE`).
@@ -24,8 +26,8 @@ from types import MappingProxyType
 
 import casadi as ca
 
-from ...symbolic.codegen import Tape
-from ...symbolic.codegen.tape import CONSTANT, INPUT
+from ...symbolic.codegen import CBlock, Tape
+from ...symbolic.codegen.tape import CALL, CONSTANT, INPUT, PASS, RESULT
 from ...symbolic.errors import BridgeError, ModelError
 from .syntax import FUNCTIONS, OPERATORS, number, operation_name
 
@@ -55,6 +57,7 @@ class CSource:
         counts: number of calls of each function of ``math.h``, and of divisions (``"/"``).
         inputs: number of elements of each input, in order.
         outputs: number of elements of each output, in order.
+        blocks: functions that it calls, one for each call.
     """
 
     name: str
@@ -64,11 +67,22 @@ class CSource:
     counts: Mapping[str, int]
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
+    blocks: tuple[CBlock, ...] = ()
 
     @property
     def calls(self) -> frozenset[str]:
         """Names of the functions of ``math.h`` that it calls."""
         return frozenset(self.counts) - {"/"}
+
+
+def definitions(*sources: CSource) -> str:
+    """Return the algorithms that functions of one file call, each once; empty if there are none.
+
+    Args:
+        sources: the functions.
+    """
+    blocks = dict.fromkeys(block for source in sources for block in source.blocks)
+    return "".join(f"{block.text}\n" for block in blocks)
 
 
 def c_source(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> CSource:
@@ -119,11 +133,21 @@ class _ExpressionWriter:
         computed = [k for k, entry in enumerate(tape.entries) if entry[0] not in (INPUT, CONSTANT)]
         self.pieces = [computed[first : first + CHUNK_SIZE] for first in range(0, len(computed), CHUNK_SIZE)]
         self.slots: dict[int, int] = {}
+        self.passed: dict[int, int] = {}  # place in w of each argument of a block, by its value of PASS
+        self.found: dict[int, int] = {}  # first place in w of the results of a block, by its value of CALL
         self.work = 0
         self._allocate()
 
     def _allocate(self) -> None:
         entries = self.tape.entries
+        for k, (operation, _, before) in enumerate(entries):
+            if PASS <= operation < CALL:
+                first = before not in self.passed
+                self.passed[k] = self.work if first else self.passed[before] + 1
+                self.work += self.tape.blocks[operation - PASS].sizes[0] if first else 0
+            elif CALL <= operation < RESULT:
+                self.found[k] = self.work
+                self.work += self.tape.blocks[operation - CALL].sizes[1]
         last: dict[int, int] = {}
         for i, piece in enumerate(self.pieces):
             for k in piece:
@@ -133,7 +157,7 @@ class _ExpressionWriter:
         expiring: dict[int, list[int]] = {}
         for i, piece in enumerate(self.pieces):
             for k in piece:
-                if last.get(k, i) > i:
+                if last.get(k, i) > i and entries[k][0] < PASS:
                     if not free:
                         free.append(self.work)
                         self.work += 1
@@ -174,18 +198,35 @@ class _ExpressionWriter:
             counts=MappingProxyType(dict(sorted(counts.items()))),
             inputs=MappingProxyType(dict(inputs)),
             outputs=MappingProxyType(dict(outputs)),
+            blocks=tuple(self.tape.blocks[entries[k][0] - CALL] for k in self.found),
         )
 
     def _statements(self, piece: list[int]) -> Iterator[str]:
         local: set[int] = set()
         for k in piece:
             operation, a, b = self.tape.entries[k]
+            if operation >= PASS:
+                yield from self._call(k, local)
+                continue
             text = self._written(operation, self._operand(int(a), local), self._operand(b, local))
             targets = [*self.results.get(k, ()), *([f"w[{self.slots[k]}]"] if k in self.slots else [])]
             local.add(k)
             yield f"const double x{k} = {text};"
             for target in targets:
                 yield f"{target} = x{k};"
+
+    def _call(self, k: int, local: set[int]) -> Iterator[str]:
+        """C statements that hand a value to a block, call it, or copy a result."""
+        operation, a, _ = self.tape.entries[k]
+        if operation < CALL:
+            yield f"w[{self.passed[k]}] = {self._operand(int(a), local)};"
+        elif operation < RESULT:
+            block, last = self.tape.blocks[operation - CALL], self.passed[int(a)]
+            yield f"{{ const double *const a = w + {last + 1 - block.sizes[0]};"
+            yield f"double *const b = w + {self.found[k]}; {block.called} }}"
+        else:
+            for target in self.results.get(k, ()):
+                yield f"{target} = {self._operand(k, local)};"
 
     def _operand(self, value: int, local: set[int]) -> str:
         """C expression of a value; values of the same piece are local variables."""
@@ -194,6 +235,8 @@ class _ExpressionWriter:
             return f"x{value}"
         if operation == INPUT:
             return f"in[{a}][{b}]"
+        if operation >= RESULT:
+            return f"w[{self.found[int(a)] + operation - RESULT}]"
         return number(float(a)) if operation == CONSTANT else f"w[{self.slots[value]}]"
 
     def _written(self, operation: int, first: str, second: str) -> str:

@@ -18,9 +18,10 @@ from ...simulation.labels import Columns, Labels
 from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, ModelError, ParameterError, unknown_name
 from ...symbolic.parameters import Parameters
+from ...symbolic.validation import positive
 from ..common.bridge import ExportRequest
 from ..common.name_matching import match_names
-from ..common.symbolic_law import require_symbolic_law
+from ..common.symbolic_law import require_symbolic_law, saturated
 from .file_format import ControllerContent
 
 
@@ -122,6 +123,23 @@ class LoadedController(SymbolicController):
             content.parameters, ca.vertcat(ca.SX(0, 1), *symbols), content.nominal, content.ranges
         )
 
+    def sampled_law(self, period: float) -> Law:
+        """Return the law as expressions.
+
+        Args:
+            period: time between samples [s].
+
+        Raises:
+            ModelError: for another period than that of the file, if the law has a memory.
+        """
+        own = self.content.period
+        if own is not None and abs(positive("period", period) - own) > SAME_PERIOD * own:
+            raise ModelError(
+                f"the law in the file was written for samples every {own:g} s, not every {period:g} s: use that "
+                "period, or write the law again"
+            )
+        return super().sampled_law(period)
+
     def build_law(self) -> Law:
         """Build the expressions of the file."""
         c, placement = self.robot.coordinates, self._placement
@@ -131,12 +149,19 @@ class LoadedController(SymbolicController):
         return dataclasses.replace(law, output=placement.select(law.output, placement.outputs))
 
 
+SAME_PERIOD = 1e-9
+"""Relative difference up to which two periods are the same."""
 MAX_FILE_SIZE = 2**28
 """Largest size of a file in bytes; the law of a seven-joint arm has about 100,000."""
 
 
 def export(
-    what: Controller, path: str | Path | None = None, *, p: Mapping[str, float] | ArrayLike | None = None
+    what: Controller,
+    path: str | Path | None = None,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    period: float | None = None,
+    saturate: bool = False,
 ) -> str:
     """Write a law as text for :func:`load`: names, units, nominal values, ranges, rows, tolerance, and all operations.
 
@@ -145,6 +170,8 @@ def export(
             functions.
         path: path of a file, which is written completely or not at all; no file if not given.
         p: parameters that become the nominal values of the file: nominal, overridden by name, or the whole vector.
+        period: time between samples of a law with a memory [s]; the file has the memory before the first sample.
+        saturate: True to limit the inputs to the limits of the robot's actuators.
 
     Returns:
         The text, in JSON.
@@ -159,11 +186,14 @@ def export(
             f"only a Controller can be written as a file, got {type(what).__name__}: functions(robot) and "
             "functions(program) return CasADi functions, which CasADi's own function.save(path) can save"
         )
-    law, parameters = require_symbolic_law(what, "be written as a file"), what.parameters
+    if saturate:
+        what = saturated(what)
+    law = require_symbolic_law(what, "be written as a file", period=period, carries_status=True)
+    parameters = what.parameters
     if p is not None:
         values = dict(zip(parameters.names, parameters.values(p).tolist(), strict=True))
         parameters = replace(parameters, nominal=values)
-    content = ControllerContent.of(what, law, parameters)
+    content = ControllerContent.of(what, law, parameters, period)
     if isinstance(what, LoadedController):
         content = replace(content, controller=what.content.controller)
     text = content.text()
@@ -219,4 +249,4 @@ def write_scenario(request: ExportRequest) -> None:
     Args:
         request: request of the command line.
     """
-    export(request.controller, request.out, p=request.setup.controller_p)
+    export(request.controller, request.out, p=request.setup.controller_p, period=request.setup.step)

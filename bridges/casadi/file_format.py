@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import cast
 
 import casadi as ca
+import numpy as np
 
 from ...controllers.controller import Controller
-from ...controllers.law import Law
+from ...controllers.law import NOTHING, Law, LawMemory
 from ...simulation.labels import Columns, Labels
 from ...symbolic.errors import BridgeError, EruginError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import positive
 
 UNARY = (
     *("neg", "exp", "log", "sqrt", "sq", "twice", "sin", "cos", "tan", "asin", "acos", "atan", "not", "floor", "ceil"),
@@ -81,7 +83,7 @@ class ExpressionGraph:
             outputs: expressions in these symbols.
 
         Raises:
-            BridgeError: for an operation without a name in ``OPERATION_CODES``, such as a call of another function.
+            BridgeError: for an operation without a name in ``OPERATION_CODES``, or a call of compiled code.
         """
         function = ca.Function("graph", [ca.densify(e) for e in inputs], [ca.densify(e) for e in outputs])
         code, source, target = function.instruction_id, function.instruction_input, function.instruction_output
@@ -185,6 +187,11 @@ def _step(function: ca.Function, k: int, operation: int, slots: dict[int, int]) 
         return INPUT, number, index
     if operation == ca.OP_CONST:
         return NUMBER, function.instruction_constant(k), 0
+    if operation == ca.OP_CALL:
+        raise BridgeError(
+            "the law calls compiled code, such as the programme of limits, which a file cannot contain: export it as C "
+            "or as an FMU"
+        )
     if operation not in OPERATION_NAMES:
         raise BridgeError(
             f"the expressions contain an operation (number {operation} of CasADi) that a file cannot contain: write "
@@ -225,15 +232,16 @@ def _abbreviated(content: object) -> str:
 
 
 FORMAT = "erugin law"
-VERSION = 1
+VERSION, VERSION_WITH_MEMORY = 1, 2
 SIGNAL_LISTS = ("coordinates", "velocities", "inputs", "outputs")
 LAW_EXPRESSIONS = ("output", "deviation", "pivots", "relative_pivots", "active")
-"""Expressions of a law, in the order of the graph's outputs; state matrices of perturbation equations follow."""
+"""Expressions of a law, in the order of the graph's outputs; state matrices of perturbation equations follow, and in a
+file of version 2 the status and the memory after a sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class ControllerContent:
-    """A law in the symbols t, q, v, a and p, in this order.
+    """A law in the symbols t, q, v, a and p, in this order, and in a file of version 2 its memory z.
 
     Attributes:
         robot: name of the robot of its controller.
@@ -247,6 +255,8 @@ class ControllerContent:
         tolerance: a row is dependent if its relative pivot is not above this.
         linearizations: name of each constraint and the order of its state matrix.
         graph: the expressions.
+        initial: z before the first sample; None in a file of version 1, without memory and status.
+        period: time between samples for which the memory was made [s]; None without a memory.
     """
 
     robot: str
@@ -260,15 +270,20 @@ class ControllerContent:
     tolerance: float
     linearizations: tuple[tuple[str, int], ...]
     graph: ExpressionGraph
+    initial: tuple[float, ...] | None = None
+    period: float | None = None
 
     @classmethod
-    def of(cls, controller: Controller, law: Law, parameters: Parameters) -> ControllerContent:
+    def of(
+        cls, controller: Controller, law: Law, parameters: Parameters, period: float | None = None
+    ) -> ControllerContent:
         """Convert a law to the contents of a file.
 
         Args:
             controller: the controller.
             law: its law as expressions.
             parameters: its parameters, with the nominal values of the file.
+            period: time between samples, of a law with a memory [s].
 
         Raises:
             BridgeError: for an unsupported operation.
@@ -277,6 +292,10 @@ class ControllerContent:
         inputs = [c.t, c.q, c.v, c.a, controller.parameters.symbols]
         outputs = [law.output, law.deviation, law.pivots, law.relative_pivots, law.active]
         outputs += [matrix for _, matrix in law.linearizations]
+        reports = law.memory is not None or law.status.numel() > 0
+        if reports:
+            inputs.append(law.z)
+            outputs += [law.status, law.updated]
         graph = ExpressionGraph.of(inputs, outputs)
         # CasADi simplifies expressions that it builds; if it did so on reading, results could differ.
         if repr(ExpressionGraph.of(inputs, graph.build(inputs))) != repr(graph):
@@ -295,13 +314,15 @@ class ControllerContent:
             law.tolerance,
             tuple((name, matrix.size1()) for name, matrix in law.linearizations),
             graph,
+            tuple(law.initial.tolist()) if reports else None,
+            None if law.memory is None else period,
         )
 
     def text(self) -> str:
         """Return the contents as JSON, which ends with its SHA-256."""
         body: dict[str, object] = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.initial is None else VERSION_WITH_MEMORY,
             "erugin": _version(),
             "robot": self.robot,
             "controller": self.controller,
@@ -316,6 +337,8 @@ class ControllerContent:
             "linearizations": [list(pair) for pair in self.linearizations],
             "expressions": self.graph.to_json(),
         }
+        if self.initial is not None:
+            body |= {"memory": list(self.initial), "period": self.period}
         return json.dumps({**body, "sha256": _digest(body)}, allow_nan=False, separators=(",", ":")) + "\n"
 
     @classmethod
@@ -335,6 +358,10 @@ class ControllerContent:
             ranges = {_require_text("name", entry): Range[_require_text("range", entry)] for entry in parameters}
             pairs = [require_list("a linearization", e) for e in require_list("these", body.get("linearizations"))]
             force = body.get("applies_force")
+            initial = period = None
+            if body.get("version") == VERSION_WITH_MEMORY:
+                initial = tuple(map(_float, require_list("memory", body.get("memory"))))
+                period = positive("period", _finite("period", body)) if initial else None
             if not isinstance(force, bool):
                 raise BridgeError(f"applies_force must be true or false, got {force!r:.60}")
             content = cls(
@@ -346,6 +373,8 @@ class ControllerContent:
                 _finite("tolerance", body),
                 tuple((str(name), require_integer("the order of a matrix", order, 1000)) for name, order in pairs),
                 ExpressionGraph.read(body.get("expressions")),
+                initial,
+                period,
             )
         except (KeyError, TypeError, ValueError, EruginError) as error:
             raise BridgeError(f"it is damaged: {error}") from error
@@ -355,12 +384,15 @@ class ControllerContent:
     def _require_sizes(self) -> None:
         nq, nv = len(self.names["coordinates"]), len(self.names["velocities"])
         rows, switched = len(self.rows), [len(output) for output in self.graph.outputs[4:5]]
-        inputs = (1, nq, nv, nv, len(self.parameters))
-        matrices = (order * order for _, order in self.linearizations)
-        outputs = (len(self.names["outputs"]), rows, rows, rows, rows if any(switched) else 0, *matrices)
-        sizes = self.graph.inputs, tuple(map(len, self.graph.outputs))
-        if sizes != (inputs, outputs):
-            raise BridgeError(f"it is damaged: its expressions have sizes {sizes}, and its names {(inputs, outputs)}")
+        inputs = [1, nq, nv, nv, len(self.parameters)]
+        outputs = [len(self.names["outputs"]), rows, rows, rows, rows if any(switched) else 0]
+        outputs += [order * order for _, order in self.linearizations]
+        if self.initial is not None:
+            inputs.append(len(self.initial))
+            outputs += [1 if any(self.graph.outputs[-2:-1]) else 0, len(self.initial)]
+        found = list(self.graph.inputs), list(map(len, self.graph.outputs))
+        if found != (inputs, outputs):
+            raise BridgeError(f"it is damaged: its expressions have sizes {found}, and its names {(inputs, outputs)}")
 
     def build(self, inputs: tuple[ca.SX, ...]) -> Law:
         """Build the law.
@@ -368,7 +400,12 @@ class ControllerContent:
         Args:
             inputs: symbols for t, q, v, a and p.
         """
-        built = self.graph.build(inputs)
+        memory, status = None, NOTHING
+        z = ca.SX.sym("z", len(self.initial or ()))
+        built = list(self.graph.build(inputs if self.initial is None else (*inputs, z)))
+        if self.initial is not None:
+            updated, status = built.pop(), built.pop()
+            memory = LawMemory(z, np.array(self.initial), updated) if self.initial else None
         matrices = zip(self.linearizations, built[len(LAW_EXPRESSIONS) :], strict=True)
         output, deviation, pivots, relative, active = built[: len(LAW_EXPRESSIONS)]
         return Law(
@@ -380,6 +417,8 @@ class ControllerContent:
             self.tolerance,
             tuple((name, ca.reshape(column, order, order)) for (name, order), column in matrices),
             active,
+            status,
+            memory,
         )
 
 
@@ -391,9 +430,10 @@ def _body(text: str) -> dict[str, object]:
     body = cast(dict[str, object], found) if isinstance(found, dict) else {}
     if body.get("format") != FORMAT:
         raise BridgeError("it is not the file of a law")
-    if body.get("version") != VERSION:
+    if body.get("version") not in (VERSION, VERSION_WITH_MEMORY):
         raise BridgeError(
-            f"its format has version {body.get('version')!r}, and this version of Erugin reads {VERSION}: install "
+            f"its format has version {body.get('version')!r}, and this version of Erugin reads {VERSION} and "
+            f"{VERSION_WITH_MEMORY}: install "
             f"erugin {body.get('erugin')!r}, which wrote it, or a newer version"
         )
     checksum = body.pop("sha256", None)

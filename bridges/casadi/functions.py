@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
+from ...controllers.law import NOTHING, Law
 from ...controllers.program.program import Program
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
-from ..common.symbolic_law import require_symbolic_law
+from ..common.symbolic_law import require_symbolic_law, saturated
 
 Model = Robot | Program | Controller
 
@@ -22,6 +24,8 @@ def functions(
     *,
     p: Mapping[str, float] | ArrayLike | None = None,
     expressions: Mapping[str, ca.SX] | None = None,
+    period: float | None = None,
+    saturate: bool = False,
 ) -> dict[str, ca.Function]:
     """Return the expressions of a model as CasADi functions, which accept numbers, SX and MX.
 
@@ -29,6 +33,11 @@ def functions(
     their order; for a controller its own, then those of its robot that it does not have. Each returns the quantity of
     its name, except ``acceleration``, which returns a and μ. Each can be called by name,
     ``function(q=…, v=…)["mass_matrix"]``; omitted arguments are zero.
+
+    The functions of a law with a memory z have the argument z after these, and two more describe it: ``sample``
+    returns z after a sample, of z before it, and ``initial_memory`` without arguments z before the first sample. At a
+    sample time, call ``sample`` first. A law with limits has ``status``, the number of a
+    :class:`~erugin.controllers.Status`; its functions call compiled code, which has no derivatives and is in no file.
 
     For a robot: ``rate`` (q̇ = N v), ``acceleration``, ``mass_matrix``, ``bias``, ``input_matrix``, ``kinetic_energy``,
     ``potential_energy``, and ``points.tip`` and so on for each of its points. For a program those of its robot, and
@@ -40,15 +49,19 @@ def functions(
         p: values of all parameters: nominal, overridden by name, or the whole vector; ``{}`` for nominal ones. If not
             given, p stays an argument.
         expressions: further expressions by name, in the model's symbols.
+        period: time between samples of a law with a memory [s].
+        saturate: True to limit the inputs of a controller to the limits of the robot's actuators.
 
     Raises:
-        BridgeError: for another kind of model, or a controller without a symbolic law.
+        BridgeError: for another kind of model, a controller without a symbolic law, or one with a memory if no period
+            is given, or limits that are missing.
         ModelError: for an expression in symbols that the model does not have, or with the name of an existing function.
         ParameterError: for an unknown parameter.
     """
-    robot, parameters, found = _parts(model)
+    robot, parameters, found, law = _parts(saturated(cast(Controller, model)) if saturate else model, period)
+    z = NOTHING if law is None else law.z
     for name, expression in (expressions or {}).items():
-        if name in found:
+        if name in found or (name == INITIAL and z.numel()):
             raise ModelError(f"{robot.name} already has a function {name!r}: choose another name for the expression")
         robot.require_own_symbols(f"expression {name!r}", expression, parameters)
         found[name] = {"value": expression}
@@ -60,7 +73,16 @@ def functions(
             name: dict(zip(parts, ca.substitute(list(parts.values()), [old], [numbers]), strict=True))
             for name, parts in found.items()
         }
-    return {name: _function(name, symbols, parts) for name, parts in found.items()}
+    made = {
+        name: _function(name, symbols | ({"z": z} if name in OF_LAW and z.numel() else {}), parts)
+        for name, parts in found.items()
+    }
+    if law is not None and law.memory is not None:
+        made[INITIAL] = _function(INITIAL, {}, {"value": ca.SX(ca.DM(law.initial))})
+    return made
+
+
+INITIAL, OF_LAW = "initial_memory", ("law", "relative_pivots", "status", "sample")
 
 
 def _function(name: str, symbols: Mapping[str, ca.SX], parts: Mapping[str, ca.SX]) -> ca.Function:
@@ -72,20 +94,23 @@ def _function(name: str, symbols: Mapping[str, ca.SX], parts: Mapping[str, ca.SX
     return ca.Function(label, list(symbols.values()), list(outputs.values()), list(symbols), list(outputs))
 
 
-def _parts(model: Model) -> tuple[Robot, Parameters, dict[str, dict[str, ca.SX]]]:
-    """The robot, all parameters, and the expressions of each function."""
+def _parts(model: Model, period: float | None) -> tuple[Robot, Parameters, dict[str, dict[str, ca.SX]], Law | None]:
+    """The robot, all parameters, the expressions of each function, and the law of a controller."""
     if isinstance(model, Robot):
-        return model, model.parameters, _of_robot(model)
+        return model, model.parameters, _of_robot(model), None
     if isinstance(model, Program):
         found = _of_robot(model.robot) | {"theta": {"value": model.theta}, "beta": {"value": model.beta}}
         if not ca.depends_on(model.deviation, model.robot.coordinates.a):
             found["deviation"] = {"value": model.deviation}
-        return model.robot, model.parameters, found
+        return model.robot, model.parameters, found, None
     if isinstance(model, Controller):
-        law = require_symbolic_law(model, "become CasADi functions")
-        own = {"law": {"value": law.output}, "relative_pivots": {"value": law.relative_pivots}}
+        law = require_symbolic_law(model, "become CasADi functions", period=period, carries_status=True)
+        own = {"law": law.output, "relative_pivots": law.relative_pivots}
+        own |= {"status": law.status} if law.status.numel() else {}
+        own |= {"sample": law.updated} if law.memory is not None else {}
         parameters = Parameters.collect([model.parameters, model.robot.parameters])
-        return model.robot, parameters, _of_robot(model.robot) | own
+        found = {name: {"value": expression} for name, expression in own.items()}
+        return model.robot, parameters, _of_robot(model.robot) | found, law
     raise BridgeError(f"model must be a Robot, a Program or a Controller, got {type(model).__name__}")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...controllers.controller import Controller
 from ...controllers.law import Law
 from ...controllers.program.program_controller import ProgramController
+from ...controllers.wrappers.actuators import Saturation
 from ...controllers.wrappers.sample_and_hold import SampleAndHold
 from ...controllers.wrappers.wrapper import Wrapper
+from ...robots.limits import DECLARE_EFFORT
 from ...symbolic.errors import BridgeError
 from ...symbolic.validation import positive
 
@@ -43,6 +47,25 @@ def require_symbolic_law(
     return law
 
 
+def saturated(controller: Controller) -> Controller:
+    """Return the controller with its inputs limited to those of the robot's actuators.
+
+    Args:
+        controller: the controller.
+
+    Raises:
+        BridgeError: if its outputs are forces, or the robot has no limits.
+    """
+    if not isinstance(controller, Controller):
+        raise BridgeError(f"saturate=True requires a Controller, got {controller!r}")
+    if controller.applies_force or not np.isfinite(controller.robot.limits.effort).any():
+        why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
+        if controller.applies_force:
+            why = f"the output of {type(controller).__name__} is a force, not inputs"
+        raise BridgeError(f"saturate=True requires input limits, but {why}")
+    return Saturation(controller)
+
+
 def detects_contradiction(controller: Controller) -> bool:
     """True if the status for dependent rows means a contradiction, as the method solves dependent rows otherwise.
 
@@ -72,17 +95,18 @@ def _reason(controller: Controller, period: float | None) -> str:
         if isinstance(controller, SampleAndHold) and period is not None and period > controller.period:
             return f"it ticks every {controller.period:g} s, but the period is {period:g} s: use one that divides it"
         return f"{lost}, or use the {inside} inside it"
-    if isinstance(controller, ProgramController) and controller.program.is_affine:
+    expressed = controller.sampled_law(period or 1.0) is not None
+    if isinstance(controller, ProgramController) and controller.program.is_affine and not expressed:
         return (
-            "its inputs come from a quadratic programme at each tick: use realization='actuated', and clip the inputs "
-            "to the limits afterwards, in C by saturate=True"
+            "its programme of limits is solved in Python: leave out solver=, and install a C compiler; or use "
+            "realization='actuated' and clip the inputs, by saturate=True"
         )
-    if isinstance(controller, ProgramController):
+    if isinstance(controller, ProgramController) and not expressed:
         return (
             "rows nonlinear in the accelerations are solved by iteration at each tick, on a branch kept in memory: "
             "write them so that they are affine in the accelerations"
         )
-    if controller.sampled_law(period or 1.0) is not None:
+    if expressed:
         return f"{lost}, or use a controller without memory"
     return "it computes each tick in Python; use a controller given by expressions, such as a ProgramController"
 

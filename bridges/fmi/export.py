@@ -26,7 +26,7 @@ from ...simulation.storage.atomic_file import write_whole
 from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.validation import positive
 from ..common.bridge import ExportRequest
-from ..common.symbolic_law import detects_contradiction
+from ..common.symbolic_law import detects_contradiction, saturated
 from .fmu_model import FmuModel, Variable, c_identifier
 from .model_assembly import closed_loop_model, controller_model, plant_model
 from .model_description import build_description, description_2, description_3
@@ -123,6 +123,7 @@ def export(
     separate: Iterable[str] = (),
     step: float | None = None,
     period: float | None = None,
+    saturate: bool = False,
     name: str | None = None,
     binary: bool = True,
 ) -> Fmu:
@@ -152,6 +153,7 @@ def export(
         step: longest internal step of co-simulation [s]; 1e-3 if not given, for a setup its own step.
         period: time between samples [s], which a law with a memory requires; for a setup its step. The memory is part
             of the FMU's state, which an importer may save and restore.
+        saturate: True to limit the inputs of a law or closed loop to the limits of the robot's actuators.
         name: name of the model; the robot's if not given.
         binary: True to include compiled machine code.
 
@@ -160,7 +162,7 @@ def export(
 
     Raises:
         BridgeError: for a law without expressions, one with a memory without period, one that draws random numbers, an
-            operation that C99 lacks, or a missing compiler; nothing is written then.
+            operation that C99 lacks, missing limits of the actuators, or a missing compiler; nothing is written then.
         ModelError: for a plant that does not fit the law.
         ParameterError: for an unknown parameter, one without a value, or one out of its range.
         ShapeError: for a start of another shape.
@@ -172,6 +174,8 @@ def export(
     if version not in get_args(Version):
         raise BridgeError(f"version must be {' or '.join(map(repr, get_args(Version)))}, got {version!r}")
     parts = _Parts.of(what, kind, with_plant)
+    if saturate:
+        parts = replace(parts, controller=saturated(cast(Controller, parts.controller)))
     if isinstance(what, Setup):
         given = {"q0": q0, "v0": v0, "p": p, "plant_p": plant_p}
         wrong = [key for key, value in given.items() if value is not None]

@@ -15,7 +15,7 @@ from ...controllers.status import Status
 from ...symbolic.compiler import COMPILE_TIME_LIMIT, find_compiler
 from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import Range
-from ..c.straight_line_code import PREAMBLE, CSource, c_source
+from ..c.straight_line_code import PREAMBLE, CSource, c_source, definitions
 from ..c.syntax import string
 from .fmu_model import FmuModel
 
@@ -184,6 +184,7 @@ def _implementation(block: FmuModel) -> str:
             f"static const char *const model_row[] = {{{_list(map(string, block.rows or ('',)))}}};",
             f"static const double model_tolerance[] = {{{_list(map(float.hex, block.tolerances or (0.0,)))}}};",
             f"static const double model_memory[] = {{{_list(map(float.hex, block.initial or (0.0,)))}}};\n",
+            definitions(rate, outputs, update),
             "/* in: time, inputs, parameters, states, memory; out: rates of the states, pivots of the rows */",
             rate.text,
             "/* in: time, inputs, parameters, states, memory; out: outputs, pivots of the rows */",

@@ -13,7 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...simulation.closed_loop import SymbolicLoop, Symbols
+from ...controllers.law import NOTHING, Law, LawMemory, select
+from ...simulation.closed_loop import SymbolicLoop, Symbols, close_loop
 from ...simulation.initial_conditions import InitialConditions
 from ...simulation.natural_rank import NATURAL, natural_pivots
 from ...symbolic.compiled_rollout import CompiledRollout, RolloutLoop
@@ -22,6 +23,7 @@ from .episode_termination import StepSignals
 from .rollout import PeriodSteps, Rows, Stepper
 from .task import EnvironmentTask
 
+Array = NDArray[np.float64]
 RECORDED = ("output", "pivots", "relative", "active", "natural", "natural_relative", "rate")
 """Signals that are recorded at the start of each step, in this order."""
 
@@ -30,21 +32,26 @@ RECORDED = ("output", "pivots", "relative", "active", "natural", "natural_relati
 class StateLayout:
     """Layout of a lane's state and parameters.
 
-    The state of the compiled loop is (q, v, k, t, w, y, s, d): k counts steps, t = t₀ + k h is the time of the lane, w
-    are the law's signals that are held over a period, y the observation, s the stop condition and d the clearance. All
-    but q, v and t are constant during a step; the correction after it sets them.
+    The state of the compiled loop is (q, v, k, t, y, s, d): k counts steps, t = t₀ + k h is the time of the lane, y the
+    observation, s the stop condition and d the clearance. All but q, v and t are constant during a step; the correction
+    after it sets them. Its memory is that of the law, and, where the law's output is held over a period, the law's
+    signals and the number of samples since the period began, by which the next period is known.
 
     Attributes:
         nx: size of (q, v).
-        sizes: sizes of w, y, s and d.
+        sizes: sizes of y, s and d.
         signal_sizes: size of each of :data:`RECORDED`.
         parameters: number of parameters of plant and law; h, t₀ and the action follow them.
+        initial: memory before the first sample, shape (nz,).
+        holds: True if signals are held over a period.
     """
 
     nx: int
-    sizes: tuple[int, int, int, int]
+    sizes: tuple[int, int, int]
     signal_sizes: tuple[int, ...]
     parameters: int
+    initial: Array
+    holds: bool
 
     @property
     def count(self) -> int:
@@ -78,12 +85,12 @@ class StateLayout:
         return {name: slice(*pair) for name, pair in zip(RECORDED, itertools.pairwise(ends), strict=True)}
 
     def block(self, name: str) -> slice:
-        """Slice of w, y, s or d in the state.
+        """Slice of y, s or d in the state.
 
         Args:
-            name: ``"w"``, ``"y"``, ``"s"`` or ``"d"``.
+            name: ``"y"``, ``"s"`` or ``"d"``.
         """
-        i = "wysd".index(name)
+        i = "ysd".index(name)
         first = self.nx + 2 + sum(self.sizes[:i])
         return slice(first, first + self.sizes[i])
 
@@ -95,26 +102,33 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
         task: task of the lanes.
     """
     base, robot = task.base, task.setup.robot
-    if base is not None and base.law is None:
+    expressed = None if base is None else base.sampled_law(task.h)
+    if base is not None and (expressed is None or expressed.random.numel()):
         return None
-    loop = SymbolicLoop(robot, base, None, metrics=ca.SX(0, 1))
+    loop = close_loop(robot, base, None, law=expressed).symbolic()
+    assert loop is not None
     t, x, own = loop.symbols.t, loop.symbols.x, ca.vertcat(robot.p, task.controller_p)
     h, t0, action = ca.SX.sym("h"), ca.SX.sym("t0"), ca.SX.sym("action", len(task.low))
-    names = ("output", "pivots", "relative_pivots", "active")
-    law: list[ca.SX] = [
-        ca.densify(ca.substitute(loop.outputs[name], loop.symbols.p, _loop_parameters(loop, own))) for name in names
-    ]
+    names, memory = ("output", "pivots", "relative_pivots", "active"), loop.symbols.z
+    parts = [*(ca.densify(loop.outputs[name]) for name in names), NOTHING if loop.law is None else loop.law.updated]
+    *law, updated = ca.substitute(parts, [loop.symbols.p], [_loop_parameters(loop, own)])
     if base is None:
         law[0] = ca.SX.zeros(action.numel())
-    held = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym("held", each.numel()) for each in law)) if task.hold else ca.SX(0, 1)
-    ends: list[int] = np.cumsum([0, *(each.numel() for each in law)]).tolist()
-    used = ca.vertsplit(held, ends) if task.hold else law
+    z, sampled, initial, used = memory, updated, np.zeros(0) if expressed is None else expressed.initial, law
+    if task.hold:
+        held, count = ca.SX.sym("held", sum(each.numel() for each in law)), ca.SX.sym("count")
+        ends: list[int] = np.cumsum([0, *(each.numel() for each in law)]).tolist()
+        used = ca.vertsplit(held, ends)
+        now = ca.substitute(ca.vertcat(*law), memory, updated)
+        z = ca.vertcat(memory, held, count)
+        sampled = ca.vertcat(updated, select(count == 0.0, now, held), ca.fmod(count + 1.0, float(task.substeps)))
+        initial = np.concatenate([initial, np.zeros(held.numel() + 1)])
     output = used[0] + action
     force = output if task.forces else robot.input_matrix @ output
     p = ca.vertcat(own, h, t0, action)
     moved = copy.copy(loop)
-    # Held signals count as parameters until they get their slice of the state.
-    moved.symbols = Symbols(t, x, ca.vertcat(p, held), ca.SX(0, 1))
+    moved.symbols = Symbols(t, x, p, z)
+    moved.law = Law(NOTHING, memory=LawMemory(z, initial, sampled))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
     moved.outputs = {}
     core = task.integrator.rollout_loop(moved)
@@ -123,7 +137,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     natural = natural_pivots(robot, task.monitors_natural_rows)
     rate = ca.substitute(task.rate, task.output, output)
     signals = [output, *used[1:], *(natural[key] for key in NATURAL), rate]
-    lane = _LaneLoop(task, t, x, held, core)
+    lane = _LaneLoop(task, t, x, core)
     values = [lane.at_own_time(each) for each in signals]
     # A parameter that varies in the plant alone, or in the law alone, is not shared by them.
     separate = {name.partition(".")[2] for name in task.sampler.randomization if name.startswith(("plant.", "law."))}
@@ -131,13 +145,15 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     rollout_loop = RolloutLoop(
         *(core.t, lane.state, p, lane.rate()),
         {"signals": ca.vertcat(*map(ca.densify, values))},
-        lane.corrected(ca.vertcat(*law), h, t0),
+        lane.corrected(h, t0),
         core.tableau,
         twins,
+        z,
+        lane.at_own_time(sampled),
     )
-    sizes = (held.numel(), task.observation.numel(), task.stop.numel(), task.clearance.numel())
-    layout = StateLayout(x.numel(), sizes, tuple(each.numel() for each in signals), own.numel())
-    return rollout_loop, layout
+    sizes = (task.observation.numel(), task.stop.numel(), task.clearance.numel())
+    counts = tuple(each.numel() for each in signals)
+    return rollout_loop, StateLayout(x.numel(), sizes, counts, own.numel(), initial, task.hold)
 
 
 def _loop_parameters(loop: SymbolicLoop, own: ca.SX) -> ca.SX:
@@ -148,13 +164,13 @@ def _loop_parameters(loop: SymbolicLoop, own: ca.SX) -> ca.SX:
 class _LaneLoop:
     """Symbols of a lane's state, its rate, and its value after a step."""
 
-    def __init__(self, task: EnvironmentTask, t: ca.SX, x: ca.SX, held: ca.SX, core: RolloutLoop) -> None:
-        self._task, self._t, self._x, self._held, self._core = task, t, x, held, core
+    def __init__(self, task: EnvironmentTask, t: ca.SX, x: ca.SX, core: RolloutLoop) -> None:
+        self._task, self._t, self._x, self._core = task, t, x, core
         self._k, self._time = ca.SX.sym("k"), ca.SX.sym("time")
         y, s, d = (ca.SX.sym(*each) for each in (("y", task.observation.numel()), ("s", task.stop.numel()),
                                                 ("d", task.clearance.numel())))  # fmt: skip
         self._s, self._d = s, d
-        self.state = ca.vertcat(x, self._k, self._time, held, y, s, d)
+        self.state = ca.vertcat(x, self._k, self._time, y, s, d)
 
     def at_own_time(self, expression: ca.SX, time: ca.SX | None = None) -> ca.SX:
         return ca.substitute(expression, self._t, self._time if time is None else time)
@@ -164,8 +180,8 @@ class _LaneLoop:
         rest = self.state.numel() - self._x.numel() - 2
         return ca.vertcat(moving, 0.0, 1.0, ca.SX.zeros(rest))
 
-    def corrected(self, law: ca.SX, h: ca.SX, t0: ca.SX) -> ca.SX:
-        """Return the state after a step; ``law`` are the signals to be held, evaluated at that state."""
+    def corrected(self, h: ca.SX, t0: ca.SX) -> ca.SX:
+        """Return the state after a step."""
         task, x = self._task, self._x
         k = self._k + 1.0
         time = t0 + k * h
@@ -175,15 +191,8 @@ class _LaneLoop:
             moved = self.at_own_time(expression, time)
             return moved if self._core.correction is None else ca.substitute(moved, x, after)
 
-        held = self._held
-        if held.numel():
-            tick = ca.fmod(k, float(task.substeps)) == 0.0 if task.substeps > 1 else ca.SX(1)
-            held = ca.if_else(tick, at_end(law), held)
         s, d = ca.fmax(self._s, at_end(task.stop)), ca.fmin(self._d, at_end(task.clearance))
-        return ca.densify(ca.vertcat(after, k, time, held, at_end(task.observation), s, d))
-
-
-Array = NDArray[np.float64]
+        return ca.densify(ca.vertcat(after, k, time, at_end(task.observation), s, d))
 
 
 class CompiledLanes(Stepper):
@@ -213,6 +222,7 @@ class CompiledLanes(Stepper):
         self.rows = () if task.base is None else tuple(task.base.rows) if layout.signal_sizes[1] else ()
         self._x = np.zeros((lanes, rollout_loop.x.numel()))
         self._p = np.zeros((lanes, rollout_loop.p.numel()))
+        self._z = np.zeros((lanes, rollout_loop.z.numel()))
         n = task.substeps
         self._states = np.zeros((lanes, n, rollout_loop.x.numel()))
         self._recorded = np.zeros((lanes, n, sum(layout.signal_sizes)))
@@ -230,10 +240,12 @@ class CompiledLanes(Stepper):
         """
         built = build_lane_rollout(task)
         if built is None:
-            law = task.base is not None and task.base.law is None
-            who = f"{type(task.base).__name__} has no symbolic law" if law else (
-                f"{type(task.integrator).__name__} has no compiled loop for this robot")  # fmt: skip
-            return who
+            law = None if task.base is None else task.base.sampled_law(task.h)
+            if task.base is not None and law is None:
+                return f"{type(task.base).__name__} has no symbolic law"
+            if law is not None and law.random.numel():
+                return f"{type(task.base).__name__} draws random numbers"
+            return f"{type(task.integrator).__name__} has no compiled loop for this robot"
         rollout_loop, layout = built
         compiled = rollout_loop.compile(width)
         return compiled if isinstance(compiled, str) else cls(task, rollout_loop, layout, compiled, lanes, threads)
@@ -245,10 +257,13 @@ class CompiledLanes(Stepper):
         self._x[rows] = 0.0
         self._x[rows, : layout.nx], self._x[rows, layout.time] = starts.x, t0
         self._p[rows, : layout.parameters], self._p[rows, layout.action] = starts.numbers, 0.0
-        self.begin_period(rows)
-        if layout.sizes[0]:
-            # The recorded signals of this step are those from before it, when nothing was held yet.
-            self._recorded[rows, 0, : layout.sizes[0]] = self._x[rows, layout.block("w")]
+        before = self._x[rows, : layout.nx]
+        self._z[rows] = layout.initial
+        self._restart_clock(rows, -1.0, self.task.h)
+        self._run(rows, 0.0, [self._states[:, :1], self._recorded[:, :1]])
+        # The start is the first sample of the first step; the correction may have moved q and v.
+        self._z[rows] = layout.initial
+        self._x[rows, : layout.nx] = np.where(np.isfinite(self._x[rows, : layout.nx]), before, np.nan)
         return self._period(rows, 1, 0.0)
 
     def step_period(self, rows: Rows, actions: Array) -> PeriodSteps:
@@ -277,22 +292,19 @@ class CompiledLanes(Stepper):
         return int(np.count_nonzero(~(largest > 0.0)))
 
     def begin_period(self, row: Rows) -> None:
-        """Take a step of zero length, whose correction evaluates the held signals."""
-        layout = self._layout
-        before = self._x[row, : layout.nx]
-        self._restart_clock(row, -1.0, self.task.h)
-        self._run(row, 0.0, [self._states[:, :1], self._recorded[:, :1]])
-        # The correction may have moved q and v.
-        self._x[row, : layout.nx] = np.where(np.isfinite(self._x[row, : layout.nx]), before, np.nan)
+        """Make the next sample the first of a period, at which signals are held."""
+        self._restart_clock(row, 0.0, self.task.h)
+        if self._layout.holds:
+            self._z[row, -1] = 0.0
 
-    def snapshot(self, rows: Rows) -> tuple[Array, Array]:
-        """Return state and parameters."""
+    def snapshot(self, rows: Rows) -> tuple[Array, Array, Array]:
+        """Return state, parameters and memory."""
         # Indexing by integer arrays copies.
-        return self._x[rows], self._p[rows]
+        return self._x[rows], self._p[rows], self._z[rows]
 
-    def restore(self, row: Rows, snapshot: tuple[Array, Array], index: int) -> None:
-        """Restore state and parameters."""
-        self._x[row], self._p[row] = (each[index] for each in snapshot)
+    def restore(self, row: Rows, snapshot: tuple[Array, Array, Array], index: int) -> None:
+        """Restore state, parameters and memory."""
+        self._x[row], self._p[row], self._z[row] = (each[index] for each in snapshot)
 
     def time(self, row: Rows) -> float:
         """Return the time as the loop computed it [s]."""
@@ -336,7 +348,7 @@ class CompiledLanes(Stepper):
         lanes = self._compiled.lanes
 
         def run(some: Rows) -> None:
-            self._compiled.run(some, 0, 0.0, h, self._x, self._p, room)
+            self._compiled.run(some, 0, 0.0, h, self._x, self._p, room, self._z)
 
         if self._pool is None or len(rows) < 2 * lanes * self._threads:
             run(rows)

@@ -3,11 +3,12 @@
 from ...symbolic.runtime_type_checks import check_exports
 from ..common.bridge import Bridge, CrossCheck
 from .cross_check import run_case
-from .export import JaxFunction, export
+from .export import JaxFunction, JaxSampledLaw, export
 
 __all__ = [
     "export",
     "JaxFunction",
+    "JaxSampledLaw",
 ]
 
 BRIDGE = Bridge(

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...robots.robot import Robot
 from ...symbolic.codegen import SymbolicFunction, Tape
 from ...symbolic.errors import BridgeError, ParameterError, ShapeError, unknown_name
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import not_negative
-from ..common.symbolic_law import require_symbolic_law
+from ..common.symbolic_law import require_symbolic_law, saturated
 from .translation import translate
 
 if TYPE_CHECKING:
@@ -135,7 +136,72 @@ def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
     return array
 
 
-def export(what: Controller | Robot) -> JaxFunction:
+class JaxSampledLaw(JaxFunction):
+    """A law with a memory, (t, q, v, z, p) → u, whose memory z the caller keeps.
+
+    Attributes:
+        initial_memory: z before the first sample, shape (k,).
+        sample: (t, q, v, z, p) → z after a sample, of z before it.
+    """
+
+    def __init__(self, controller: Controller, law: Law) -> None:
+        """Translate the law.
+
+        Args:
+            controller: the controller.
+            law: its law as expressions.
+        """
+        c = controller.robot.coordinates
+        symbols = {"t": c.t, "q": c.q, "v": c.v, "z": law.z}
+        super().__init__(symbols, controller.parameters, law.output, law.relative_pivots, law.tolerance)
+        self.initial_memory = law.initial
+        self.sample = JaxFunction(symbols, controller.parameters, law.updated)
+
+    def scan(
+        self,
+        t: ArrayLike | Array,
+        q: ArrayLike | Array,
+        v: ArrayLike | Array,
+        p: Mapping[str, ArrayLike | Array] | ArrayLike | Array | None = None,
+        z: ArrayLike | Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Return the outputs at all samples of a motion, by ``jax.lax.scan``.
+
+        Args:
+            t: times of the samples [s], shape (n,).
+            q: coordinates, shape (n, nq).
+            v: velocities, shape (n, nv).
+            p: parameters, as for a call.
+            z: memory before the first sample, shape (k,); the initial one if not given.
+
+        Returns:
+            The memory after the last sample, shape (k,), and the outputs, shape (n, nu).
+
+        Raises:
+            ShapeError: for arrays of other shapes.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        times, places, rates = (jnp.asarray(array, dtype=float) for array in (t, q, v))
+        n = times.shape[0] if times.ndim else 0
+        for name, array in (("q", places), ("v", rates)):
+            if times.ndim != 1 or array.shape != (n, self.arguments[name]):
+                raise ShapeError(
+                    f"t must have shape (n,) and {name} shape (n, {self.arguments[name]}), got {times.shape} and "
+                    f"{array.shape}"
+                )
+        numbers = self._numbers(p)
+
+        def one(memory: Array, sample: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+            after = self.sample(*sample, memory, numbers)
+            return after, self(*sample, after, numbers)
+
+        start = jnp.asarray(self.initial_memory if z is None else z, dtype=float)
+        return jax.lax.scan(one, start, (times, places, rates))
+
+
+def export(what: Controller | Robot, *, period: float | None = None, saturate: bool = False) -> JaxFunction:
     """Export a law as (t, q, v, p) → u, or R if it outputs forces; or a robot as (t, q, v, u, p) → a.
 
     The function consists of JAX's own operations: it can be differentiated with respect to any argument, batched by
@@ -143,19 +209,27 @@ def export(what: Controller | Robot) -> JaxFunction:
     Branches that are not taken cause no NaN in derivatives. Where rows of a law depend on each other, for which
     ``control`` raises, the value is NaN.
 
+    A law with a memory becomes a :class:`JaxSampledLaw`, (t, q, v, z, p) → u.
+
     Args:
         what: a Controller with a symbolic law, or a Robot.
+        period: time between samples of a law with a memory [s].
+        saturate: True to limit the inputs of a controller to the limits of the robot's actuators.
 
     Raises:
         MissingPackageError: if JAX is not installed.
-        BridgeError: for any other object, a controller without a symbolic law, or an operation that JAX does not have.
+        BridgeError: for any other object, a controller without a symbolic law, one with a memory if no period is given,
+            one whose programme of limits is compiled code, or an operation that JAX does not have.
     """
     if isinstance(what, Controller):
-        law, c = require_symbolic_law(what, "be exported to JAX"), what.robot.coordinates
+        controller = saturated(what) if saturate else what
+        law = require_symbolic_law(controller, "be exported to JAX", period=period, carries_status=True)
         import_optional("jax", "jax")
-        return JaxFunction(
-            {"t": c.t, "q": c.q, "v": c.v}, what.parameters, law.output, law.relative_pivots, law.tolerance
-        )
+        if law.memory is not None:
+            return JaxSampledLaw(controller, law)
+        c = controller.robot.coordinates
+        symbols = {"t": c.t, "q": c.q, "v": c.v}
+        return JaxFunction(symbols, controller.parameters, law.output, law.relative_pivots, law.tolerance)
     if isinstance(what, Robot):
         import_optional("jax", "jax")
         symbols = {"t": what.t, "q": what.q, "v": what.v, "u": what.u}

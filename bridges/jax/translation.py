@@ -339,8 +339,13 @@ def translate(tape: Tape) -> Callable[..., tuple[Array, ...]]:
         tape: operations of a function.
 
     Raises:
-        BridgeError: for an operation that JAX does not have.
+        BridgeError: for an operation that JAX does not have, or a call of compiled code.
     """
+    if tape.blocks:
+        raise BridgeError(
+            "JAX cannot represent the programme of limits, whose active set is found by branches and loops of compiled "
+            "code: use realization='actuated', with saturate=True or the wrapper Saturation, or export it as C"
+        )
     import jax.numpy as jnp  # late: JAX is optional
     from jax import lax
 

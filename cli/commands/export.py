@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from ...bridges.common.bridge import ExportFormat, ExportRequest, Part, discover_bridges
+from ...bridges.common.symbolic_law import saturated
 from ...scenarios.lookup import choose_scenario, locate_errors
 from ...symbolic.errors import BridgeError, unknown_name
 from ..command import BAD_INPUT, OK, STOPPED, pairs_of, require_writable
@@ -52,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help=f"omit an element that {' or '.join(list_models())} cannot represent, by name; may be repeated",
+    )
+    parser.add_argument(
+        "--saturate", action="store_true", help="limit the inputs of the law to those of the robot's actuators"
     )
     parser.add_argument("--out", metavar="PATH", help="path of the file, or for C of the folder (default: out/NAME.…)")
     parser.add_argument("--overwrite", action="store_true", help="replace a C folder of an earlier export")
@@ -101,6 +106,10 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     with locate_errors(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
+        if chosen.saturate:
+            if what == "plant" or setup.controller is None:
+                raise BridgeError("--saturate limits the inputs of a law, and there is none in a plant: omit it")
+            setup = replace(setup, controller=saturated(setup.controller))
         version, ignored = chosen.fmi or VERSIONS[0], tuple(chosen.ignore)
         request = ExportRequest(setup, name, what, out, version, chosen.overwrite, ignored)
         require_part(request)

@@ -122,8 +122,10 @@ class EnergyShaping(SymbolicController):
         rests = _all_within(away, REST)
         swing = ca.if_else(rests, self._push, u)
         caught = self.upright.cost_to_go < self.level
+        upright = self.upright.law
+        assert upright is not None
         return Law.of_errors(
-            ca.if_else(caught, self.upright.law.output, swing), ca.vertcat(excess, error), ("energy", "driven joint")
+            ca.if_else(caught, upright.output, swing), ca.vertcat(excess, error), ("energy", "driven joint")
         )
 
 

@@ -328,6 +328,7 @@ def _fall(lqr: Lqr, step: float, steps: int) -> Callable[[Array], float]:
     robot, c = lqr.robot, lqr.robot.coordinates
     x, p = ca.vertcat(c.q, c.v), lqr.parameters.symbols
     effort = ca.SX(ca.DM(robot.limits.effort))
+    assert lqr.law is not None
     u = ca.fmax(ca.fmin(lqr.law.output, effort), -effort)
     a = robot.unforced_acceleration[0] + robot.mobility(robot.input_matrix @ u)[0]
     f = ca.Function("f", [c.t, x, p], [ca.vertcat(c.N @ c.v, a)], {"cse": True})

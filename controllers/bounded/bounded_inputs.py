@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.solvability import REMAINDER, row_remainders
-from ...symbolic.compiler import find_compiler
+from ...symbolic.codegen.lexicographic import LexicographicInfo
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ...symbolic.validation import finite_time, read_only_copy
+from ..law import Fields, Law, LawMemory, select
 from ..multipliers.method import ACCURATE, MultiplierMethod
 from ..program.program import Program
 from ..status import Status
@@ -59,20 +61,18 @@ class BoundedSample:
 
     Attributes:
         t: time [s].
-        q: coordinates, shape (nq,).
-        v: velocities, shape (nv,).
-        p: parameters, the whole vector.
-        outcome: decision of the tick.
+        input: u that was decided, shape (nu,).
+        place: q, v and p; None if only time and input are known.
+        outcome: decision of the tick, if the place is known.
     """
 
     t: float
-    q: Array
-    v: Array
-    p: Array
-    outcome: BoundedOutcome
+    input: Array
+    place: tuple[Array, Array, Array] | None = None
+    outcome: BoundedOutcome | None = None
 
-    def is_at(self, t: float, q: Array, v: Array, p: Array) -> bool:
-        """True if the sample is at this time, state and parameters.
+    def known(self, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome | None:
+        """Return the decision if the sample is at this time, state and parameters.
 
         Args:
             t: time [s].
@@ -80,7 +80,9 @@ class BoundedSample:
             v: velocities, shape (nv,).
             p: parameters, the whole vector.
         """
-        return bool(t == self.t and (q == self.q).all() and (v == self.v).all() and (p == self.p).all())
+        if t != self.t or self.place is None:
+            return None
+        return self.outcome if all((a == b).all() for a, b in zip(self.place, (q, v, p), strict=True)) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,33 @@ class BoundedMemory:
         t = finite_time("t", t)
         return self.last if self.last is not None and t > self.last.t else self.before
 
+    @classmethod
+    def layout(cls, inputs: int) -> Fields:
+        """Return the parts of the memory as a column.
 
+        Args:
+            inputs: number of inputs.
+        """
+        return Fields({f"{which}_{part}": inputs if part == "input" else 1 for which in SAMPLES for part in PARTS})
+
+    @classmethod
+    def restore(cls, numbers: Mapping[str, Array]) -> BoundedMemory:
+        """Return the memory of the parts of a column.
+
+        Args:
+            numbers: the parts.
+        """
+        return cls(
+            *(
+                BoundedSample(float(numbers[f"{which}_time"][0]), read_only_copy(numbers[f"{which}_input"]))
+                if numbers[f"{which}_known"][0]
+                else None
+                for which in SAMPLES
+            )
+        )
+
+
+SAMPLES, PARTS = ("before", "last"), ("input", "time", "known")
 REACHED = 1e-9
 """Share of a bound within which an input counts as at the bound."""
 
@@ -235,7 +263,50 @@ class BoundedInputs:
         self._none_missed = read_only_copy(np.zeros(len(program.rows)))
         self._none_beyond = read_only_copy(np.zeros(len(self._problem.rows)))
         self._none_short = read_only_copy(np.zeros(robot.u.numel() + 1))
-        self._rates = np.isfinite(self.limits.rate).any()
+        self._rates = np.flatnonzero(np.isfinite(self.limits.rate))
+        self._programme = self._problem.programme(groups)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes without machine code, which is made anew where a pickle is read."""
+        return {key: value for key, value in self.__dict__.items() if key != "_compiled"}
+
+    def sampled_law(self, law: Law) -> Law | None:
+        """Return a law with these inputs and their memory as expressions, or None if they are decided in Python.
+
+        Where the programme fails and there is no input to hold, the output is NaN and the memory stays.
+
+        Args:
+            law: rows of the program.
+        """
+        if self._is_own or isinstance(self._programme.load(), str):
+            return None
+        t, nu, limits = self.program.robot.coordinates.t, self.program.robot.u.numel(), self.limits
+        fields = BoundedMemory.layout(nu)
+        z = ca.SX.sym("bounded", len(fields))
+        m = fields.split(z)
+        later = ca.logic_and(m["last_known"], t > m["last_time"])
+        u, since, known = (select(later, m[f"last_{part}"], m[f"before_{part}"]) for part in PARTS)
+        low, high = ca.SX(limits.lower), ca.SX(limits.upper)
+        for i in self._rates.tolist():
+            change = float(limits.rate[i]) * ca.fmax(t - since, 0)
+            low[i] = select(known, ca.fmax(low[i], u[i] - change), low[i])
+            high[i] = select(known, ca.fmin(high[i], u[i] + change), high[i])
+        hold = select(known, u, ca.SX(np.full(nu, math.nan)))
+        found = self._problem.decision(self._programme, low, high, hold)
+        status = found["info"][LexicographicInfo._fields.index("status")]
+        failed = ca.logic_or(status == Status.NOT_FINITE, status == Status.NOT_CONVERGED)
+        after = dict(zip(fields.sizes, (u, since, known, found["u"], t, ca.SX(1)), strict=True))
+        return replace(
+            law,
+            output=select(failed, ca.SX(np.full(nu, math.nan)), found["u"]),
+            status=status,
+            memory=LawMemory(
+                z,
+                np.zeros(len(fields)),
+                select(failed, z, fields.join(after)),
+                restore=lambda numbers: BoundedMemory.restore(fields.numbers(numbers)),
+            ),
+        )
 
     def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
         """Return the memory after one more sample.
@@ -248,7 +319,8 @@ class BoundedInputs:
             p: parameters, whole vector.
         """
         before = _samples(memory).anchor(t)
-        return BoundedMemory(before, BoundedSample(t, q, v, p, self._decide(t, q, v, p, before)))
+        outcome = self._decide(t, q, v, p, before)
+        return BoundedMemory(before, BoundedSample(t, outcome.input, (q, v, p), outcome))
 
     def decide(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
         """Return the inputs at one tick; a pure function of its arguments.
@@ -265,9 +337,8 @@ class BoundedInputs:
             NotConvergedError: if the solver fails and no input has been applied before.
         """
         samples = _samples(memory)
-        if samples.last is not None and samples.last.is_at(t, q, v, p):
-            return samples.last.outcome
-        return self._decide(t, q, v, p, samples.anchor(t))
+        known = None if samples.last is None else samples.last.known(t, q, v, p)
+        return self._decide(t, q, v, p, samples.anchor(t)) if known is None else known
 
     def message(self, outcome: BoundedOutcome, t: float, q: Array, v: Array, p: Array) -> str:
         """Return what was missed at a tick, by how much, and what to try.
@@ -298,12 +369,13 @@ class BoundedInputs:
 
     def _decide(self, t: float, q: Array, v: Array, p: Array, before: BoundedSample | None) -> BoundedOutcome:
         low, high = self.limits.lower, self.limits.upper
-        if before is not None and self._rates:
-            change = self.limits.rate * max(t - before.t, 0.0)
-            low = np.maximum(low, before.outcome.input - change)
-            high = np.minimum(high, before.outcome.input + change)
-        if self._compiled is not None and self._compiled.is_compiled:
-            hold = self._none_to_hold if before is None else before.outcome.input
+        if before is not None and self._rates.size:
+            i, low, high = self._rates, low.copy(), high.copy()
+            change = self.limits.rate[i] * max(t - before.t, 0.0)
+            low[i] = np.maximum(low[i], before.input[i] - change)
+            high[i] = np.minimum(high[i], before.input[i] + change)
+        if self._compiled is not None:
+            hold = self._none_to_hold if before is None else before.input
             return self._outcome(t, self._compiled(t, q, v, p, low, high, hold))
         u, fit = self._problem.quick(t, q, v, p, low, high)
         if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
@@ -311,7 +383,8 @@ class BoundedInputs:
         tick = self._problem.whole(t, q, v, p, low, high)
         if not math.isfinite(tick.total[0]):
             raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
-        found = self._levels.solve(tick, None if before is None else before.outcome.found)
+        earlier = None if before is None or before.outcome is None else before.outcome.found
+        found = self._levels.solve(tick, earlier)
         if found.x is None:
             return self._held(t, tick, before, found.failed)
         u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
@@ -329,9 +402,9 @@ class BoundedInputs:
 
     @functools.cached_property
     def _compiled(self) -> CompiledDecision | None:
-        if self._is_own or isinstance(find_compiler(), str):
+        if self._is_own or isinstance(self._programme.load(), str):
             return None
-        return CompiledDecision(self._problem.decision(self._sizes))
+        return self._problem.compiled_decision(self._programme)
 
     def _outcome(self, t: float, found: Decision) -> BoundedOutcome:
         """Return the outcome of a compiled decision, with words for what went wrong."""
@@ -353,7 +426,7 @@ class BoundedInputs:
         what = f"{failed} ({self._word})"
         if before is None:
             raise NotConvergedError(_nothing_to_hold(t, what))
-        u = np.clip(before.outcome.input, tick.low, tick.high)
+        u = np.clip(before.input, tick.low, tick.high)
         missed, beyond = self._missed(tick, u), self._beyond(tick, u)
         return BoundedOutcome(read_only_copy(u), Status.HELD, missed, beyond, read_only_copy(tick.short), what)
 

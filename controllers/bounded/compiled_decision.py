@@ -62,20 +62,10 @@ class CompiledDecision:
         """Store the kernel.
 
         Args:
-            kernel: arrays of the problem with the block of their programme, of t, q, v, p, low, high and the input to
-                hold.
+            kernel: fields of :class:`Decision` in t, q, v, p, low, high and the input to hold.
         """
         self._kernel = kernel
         self._areas = WorkspacePool(self._area)
-
-    def __reduce__(self) -> tuple[type[CompiledDecision], tuple[Kernel]]:
-        """Pickle the kernel, which is compiled again where it is read."""
-        return CompiledDecision, (self._kernel,)
-
-    @property
-    def is_compiled(self) -> bool:
-        """True if there is machine code; False where a pickle is read without a compiler."""
-        return self._kernel.compiled
 
     def __call__(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array, hold: Array) -> Decision:
         """Decide.
@@ -116,14 +106,12 @@ class CompiledDecision:
     @functools.cached_property
     def _parts(self) -> tuple[slice, ...]:
         """Slices of the results, in the order of :class:`Decision`."""
-        ends = np.cumsum([0, *(self._kernel.outputs[key][0] for key in Decision._fields)]).tolist()
+        ends = np.cumsum([0, *(rows for rows, _ in self._kernel.outputs.values())]).tolist()
         return tuple(slice(first, end) for first, end in itertools.pairwise(ends))
 
     def _area(self) -> _Area:
-        inputs, outputs = self._kernel.inputs, self._kernel.outputs
-        t, q, v, p, low, high, hold = arguments = [np.zeros(rows * columns) for rows, columns in inputs.values()]
+        sizes = [rows * columns for rows, columns in self._kernel.inputs.values()]
+        t, q, v, p, low, high, hold = arguments = list(map(np.zeros, sizes))
         results = np.zeros(self._parts[-1].stop)
-        arrays = {key: np.zeros(rows * columns) for key, (rows, columns) in outputs.items()}
-        arrays |= {key: results[part] for key, part in zip(Decision._fields, self._parts, strict=True)}
-        evaluate = self._kernel.bind(arguments, list(arrays.values()))
+        evaluate = self._kernel.bind(arguments, [results[part] for part in self._parts])
         return _Area(t, q, v, p, low, high, hold, results, evaluate)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.codegen import CBlock
 from ...symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
@@ -29,6 +30,7 @@ from ..realization import (
     active_rows,
     decouple_inactive_rows,
 )
+from .compiled_decision import CompiledDecision, Decision
 from .control_limits import ControlLimits
 from .lexicographic import BoundedProblemData, LimitLevel, RowIndices
 
@@ -420,15 +422,39 @@ class BoundedProblem:
         levels = (len(self.rows) - sum(relaxed), *relaxed)
         return LexicographicSizes(self._program.robot.u.numel(), levels, rows)
 
-    def decision(self, sizes: LexicographicSizes) -> Kernel:
-        """Return the problem with its lexicographic programme; without a compiler the kernel has no programme.
+    def programme(self, groups: Iterable[RowIndices]) -> CBlock:
+        """Return the programme as an operation.
 
         Args:
-            sizes: sizes of the programme.
+            groups: indices of the program's rows, the group of highest priority first.
         """
         spheres = [Sphere(int(point.rows[0]), point.normals, point.bound) for point in self.points]
-        block, hold = lexicographic_block(sizes, spheres), ca.SX.sym("hold", sizes.inputs)
-        return Kernel("bounded_decision", {**self._symbols, "hold": hold}, {**self._outputs, "hold": hold}, block=block)
+        return lexicographic_block(self.sizes(groups), spheres)
+
+    def decision(self, programme: CBlock, low: ca.SX, high: ca.SX, hold: ca.SX) -> dict[str, ca.SX]:
+        """Return the fields of :class:`~erugin.controllers.bounded.compiled_decision.Decision` in t, q, v and p.
+
+        Args:
+            programme: the programme.
+            low: least input by torque and rate limits together, shape (nu,).
+            high: greatest input by torque and rate limits together, shape (nu,).
+            hold: input that is applied where the programme fails, shape (nu,); NaN if there is none.
+        """
+        bounds = [self._symbols["low"], self._symbols["high"]]
+        arrays = ca.substitute(list(self._outputs.values()), bounds, [low, high])
+        problem = dict(zip(self._outputs, arrays, strict=True))
+        found = programme({**problem, "hold": hold}) | {"short": problem["short"]}
+        return {key: found[key] for key in Decision._fields}
+
+    def compiled_decision(self, programme: CBlock) -> CompiledDecision:
+        """Return problem and programme as machine code.
+
+        Args:
+            programme: the programme.
+        """
+        low, high, hold = self._symbols["low"], self._symbols["high"], ca.SX.sym("hold", self._program.robot.u.numel())
+        decision = self.decision(programme, low, high, hold)
+        return CompiledDecision(Kernel("bounded_decision", {**self._symbols, "hold": hold}, decision))
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
         try:

@@ -164,6 +164,15 @@ class ProgramController(Controller):
         """No samples yet, for bounded inputs; None for other realisations."""
         return None if self._bounded is None else BoundedMemory()
 
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the law as expressions; bounded inputs remember those of the last two samples, for any period.
+
+        Args:
+            period: time between samples [s].
+        """
+        law = super().sampled_law(period)
+        return law if self._bounded is None else self._bounded.sampled_law(self._law)
+
     def reset(self) -> None:
         """Reset the branch of accelerations, for rows nonlinear in them, and the last samples when bounded."""
         if self._branch is not None:

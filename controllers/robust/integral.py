@@ -258,12 +258,12 @@ class IntegralProgramController(Controller):
         return dict(zip(self.program.rows, self._integral_memory.values.tolist(), strict=True))
 
     def sampled_law(self, period: float) -> Law | None:
-        """Return the law with its integrals as expressions; None for inputs within limits and implicit rows.
+        """Return the law with its integrals as expressions; None for implicit rows, and limits decided in Python.
 
         Args:
             period: time between samples [s].
         """
-        inner = self._inner.law
+        inner = self._inner.sampled_law(period)
         if inner is None:
             return None
         c, count = self.robot.coordinates, len(self.program.rows)
@@ -277,19 +277,28 @@ class IntegralProgramController(Controller):
         y = select(is_finite(y), y, ca.SX.zeros(count))
         if law.active.numel():
             y = select(law.active > 0, y, ca.SX.zeros(count))
-        change = (c.t - m["time"]) * (m["deviation"] + y) / 2.0
-        after = {"count": m["count"] + 1, "time": c.t, "deviation": y, "slope": y}
-        after["values"] = select(later, self._bounded(m["values"] + change), m["values"])
-        # A sample that is not finite is refused.
-        update = select(is_finite(ca.vertcat(c.q, c.v)), fields.join(after), z)
-        memory = LawMemory(z, np.zeros(len(fields)), update, restore=functools.partial(self._restore, fields))
+        moved, slope = m["values"] + (c.t - m["time"]) * (m["deviation"] + y) / 2.0, y
+        if law.status.numel():
+            room = law.status == int(Status.OK)
+            held = ca.fmin(ca.fmax(moved, ca.fmin(m["values"], 0)), ca.fmax(m["values"], 0))
+            moved = select(room, moved, held)
+        values = select(later, self._bounded(moved), m["values"])
+        if law.status.numel():
+            slope = select(ca.logic_or(room, values * y < 0), y, ca.SX.zeros(count))
+        after = {"count": m["count"] + 1, "time": c.t, "deviation": y, "values": values, "slope": slope}
+        inside = inner.at(past, values).updated
+        # A sample that is not finite is refused, and one at which the programme of limits fails.
+        regular = is_finite(ca.vertcat(c.q, c.v, law.output) if law.status.numel() else ca.vertcat(c.q, c.v))
+        update = ca.vertcat(select(regular, fields.join(after), z), select(regular, inside, inner.z))
+        column, initial = ca.vertcat(z, inner.z), np.concatenate([np.zeros(len(fields)), inner.initial])
+        memory = LawMemory(column, initial, update, restore=functools.partial(self._restore, fields, inner))
         return replace(law, linearizations=self.linearizations, memory=memory)
 
-    def _restore(self, fields: Fields, z: Array) -> IntegralMemory:
+    def _restore(self, fields: Fields, inner: Law, z: Array) -> IntegralMemory:
         m = fields.numbers(z)
         time = float(m["time"][0]) if m["count"][0] > 0.0 else None
-        inner = self._inner.initial_memory
-        return IntegralMemory(time, m["deviation"].copy(), m["values"].copy(), m["slope"].copy(), inner)
+        inside = self._inner.initial_memory if inner.memory is None else inner.restore(z[len(fields) :])
+        return IntegralMemory(time, m["deviation"].copy(), m["values"].copy(), m["slope"].copy(), inside)
 
     def _bounded(self, values: ca.SX) -> ca.SX:
         """Return integrals within their bounds, as expressions."""

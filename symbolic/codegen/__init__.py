@@ -1,7 +1,8 @@
 """C code generation: expressions to C, for single numbers and for vector lanes."""
 
 from ..runtime_type_checks import check_exports
-from .c_file import PARAMETER_INPUT, CBlock, external_text, generator_hash, preamble, rollout_text
+from .block import CBlock
+from .c_file import PARAMETER_INPUT, external_text, generator_hash, preamble, rollout_text
 from .c_function import CFunction, c_function
 from .symbolic_function import SymbolicFunction
 from .tape import Tape

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from .c_function import CFunction, c_function
+from .casadi_library import Shape, library_text
 from .tape import Tape
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -45,88 +45,19 @@ def preamble(lanes: int, width: int) -> str:
     return f"#define WIDTH {width}\n#define LANES {lanes}\n{packaged_text('lanes.h')}\n"
 
 
-Shape = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class CBlock:
-    """C text of a function that continues where expressions end: an algorithm with branches and loops.
-
-    Attributes:
-        text: definition of ``static void name(const double *const *in, double *const *out)``, which reads the outputs
-            of the expressions, as columns in their order, and allocates nothing.
-        name: name of the function.
-        outputs: number of entries of each of its outputs by name.
-    """
-
-    text: str
-    name: str
-    outputs: Mapping[str, int]
-
-
-def external_text(
-    name: str,
-    inputs: Mapping[str, Shape],
-    outputs: Mapping[str, Shape],
-    tape: Tape,
-    width: int,
-    block: CBlock | None = None,
-) -> str:
+def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape], tape: Tape, width: int) -> str:
     """C file of a function that CasADi loads by ``external``.
 
     Args:
         name: name of the function.
         inputs: shape of each input by name.
-        outputs: shape of each output by name, those of the block last.
+        outputs: shape of each output by name.
         tape: its operations.
         width: doubles in a vector.
-        block: function of the outputs of the tape, whose outputs follow them.
     """
     body = c_function("evaluate", tape, 1, width)
-    n, k = len(inputs), len(outputs)
-    largest = max([1, *(rows * columns for rows, columns in (*inputs.values(), *outputs.values()))])
-    parts = [preamble(1, width), *sorted(body.calls), "", body.text]
-    call, spare, offset = "evaluate(in, out, w);", largest, ""
-    if block is not None:
-        # The block reads every output of the expressions, wanted or not.
-        spare, offset = k * largest, f" + i * {largest}"
-        parts.append(block.text)
-        call += f" {block.name}((const double *const *)out, out + {k - len(block.outputs)});"
-    parts += [_shapes(f"{name}_sparsity_in", inputs), _shapes(f"{name}_sparsity_out", outputs)]
-    parts += [_names(f"{name}_name_in", inputs), _names(f"{name}_name_out", outputs)]
-    parts.append(
-        # CasADi passes a null pointer for an argument that is zero and for a result that is not needed.
-        f"int {name}(const double **arg, double **res, long long *iw, double *w, int mem) {{\n"
-        f"  static const double zeros[{largest}] = {{0.}};\n"
-        f"  const double *in[{n + 1}];\n  double *out[{k + 1}];\n"
-        f"  for (int i = 0; i < {n}; ++i) in[i] = arg[i] ? arg[i] : zeros;\n"
-        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.work_size}{offset};\n"
-        f"  (void)iw; (void)mem;\n  {call}\n  return 0;\n}}\n"
-        f"long long {name}_n_in(void) {{ return {n}; }}\n"
-        f"long long {name}_n_out(void) {{ return {k}; }}\n"
-        f"int {name}_work(long long *sz_arg, long long *sz_res, long long *sz_iw, long long *sz_w) {{\n"
-        f"  if (sz_arg) *sz_arg = {n};\n  if (sz_res) *sz_res = {k};\n"
-        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.work_size + spare};\n  return 0;\n}}\n"
-    )
-    return "\n".join(parts)
-
-
-def _shapes(name: str, shapes: Mapping[str, Shape]) -> str:
-    """CasADi's compressed form of full matrices: rows, columns, and 1 for full."""
-    cases = " ".join(f"case {i}: return s{i};" for i in range(len(shapes)))
-    arrays = " ".join(f"static const long long s{i}[3] = {{{r}, {c}, 1}};" for i, (r, c) in enumerate(shapes.values()))
-    return f"const long long *{name}(long long i) {{ {arrays} switch (i) {{ {cases} default: return 0; }} }}"
-
-
-def _names(name: str, names: Iterable[str]) -> str:
-    cases = " ".join(f'case {i}: return "{_escaped(word)}";' for i, word in enumerate(names))
-    return f"const char *{name}(long long i) {{ switch (i) {{ {cases} default: return 0; }} }}"
-
-
-def _escaped(word: str) -> str:
-    """Contents of a C string literal; escapes have three digits, so that no digit behind one joins it."""
-    safe = "-./_ "
-    return "".join(chr(b) if (chr(b).isalnum() and b < 128) or chr(b) in safe else f"\\{b:03o}" for b in word.encode())
+    text = "\n".join([preamble(1, width), *sorted(body.calls), *(b.text for b in body.blocks), "", body.text])
+    return library_text(name, inputs, outputs, text, "evaluate(in, out, w);", body.work_size)
 
 
 PARAMETER_INPUT = 2
@@ -166,6 +97,7 @@ def rollout_text(
         fixed[name] = main.inputs[-1]
     A, weights, times = tableau
     calls = sorted(set[str]().union(*(f.calls for f in functions.values())))
+    blocks = dict.fromkeys(block for f in functions.values() for block in f.blocks)
     numbers = {
         "NX": nx,
         "NP": rate.inputs[PARAMETER_INPUT],
@@ -182,6 +114,7 @@ def rollout_text(
             "#include <stdlib.h>",
             preamble(lanes, width),
             *calls,
+            *(block.text for block in blocks),
             "",
             *(f.text for f in functions.values()),
             *(f"#define {name} {number}" for name, number in numbers.items()),

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..errors import ModelError
-from .tape import CONSTANT, INPUT, Tape
+from .block import CBlock
+from .tape import CALL, CONSTANT, INPUT, PASS, RESULT, Tape
 
 INLINE_OPERATIONS: Mapping[int, str] = {
     ca.OP_ADD: "{0}+{1}",
@@ -85,11 +86,13 @@ class CFunction:
         text: the definitions.
         work_size: length of the array w, in T.
         calls: macros that declare the operations that are left to the C library.
+        blocks: functions that it calls, whose definitions come before it.
     """
 
     text: str
     work_size: int
     calls: frozenset[str]
+    blocks: tuple[CBlock, ...] = ()
 
 
 def c_function(name: str, tape: Tape, lanes: int, width: int) -> CFunction:
@@ -126,6 +129,8 @@ class _CWriter:
         self.work_size = 0
         self.slots: dict[int, int] = {}
         self.angles: dict[int, tuple[int, int]] = {}
+        self.passed: dict[int, int] = {}  # place in w of each argument of a block, by its value of PASS
+        self.found: dict[int, int] = {}  # first place in w of the results of a block, by its value of CALL
 
     def write(self) -> CFunction:
         """Return all pieces, and the function that calls them."""
@@ -145,7 +150,8 @@ class _CWriter:
             )
         calls = " ".join(f"{self.name}_{i}(in, out, w);" for i in range(len(pieces)))
         texts.append(f"static void {self.name}({arguments}) {{ {calls or '(void)in; (void)out; (void)w;'} }}\n")
-        return CFunction("".join(texts), self.work_size, frozenset(self.calls))
+        blocks = tuple(dict.fromkeys(self.tape.blocks[self.tape.entries[k][0] - CALL] for k in self.found))
+        return CFunction("".join(texts), self.work_size, frozenset(self.calls), blocks)
 
     def _order(self) -> Iterator[int | Angles]:
         """Values in the order of their computation, and between them the angles whose sines are computed together."""
@@ -193,8 +199,16 @@ class _CWriter:
             yield piece
 
     def _allocate(self, pieces: list[list[int | Angles]]) -> None:
-        """Allocate slots of w for values that outlive their piece, and for angles with their sines."""
+        """Allocate slots of w for values that outlive their piece, for angles with their sines, and for calls."""
         entries, last = self.tape.entries, dict[int, int]()
+        for k, (operation, _, before) in enumerate(entries):
+            if PASS <= operation < CALL:
+                block, first = self.tape.blocks[operation - PASS], before not in self.passed
+                self.passed[k] = self.work_size if first else self.passed[before] + 1
+                self.work_size += block.sizes[0] if first else 0
+            elif CALL <= operation < RESULT:
+                self.found[k] = self.work_size
+                self.work_size += self.tape.blocks[operation - CALL].sizes[1]
         for i, piece in enumerate(pieces):
             for item in piece:
                 if isinstance(item, tuple):
@@ -206,12 +220,15 @@ class _CWriter:
                     continue
                 operation, a, b = entries[item]
                 if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
-                    last[int(a)] = last[b] = i
+                    last[int(a)] = i
+                    last[b] = i
         free: list[int] = []
         leaving: dict[int, list[int]] = {}
         for i, piece in enumerate(pieces):
             for item in piece:
                 if isinstance(item, tuple) or entries[item][0] in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
+                    continue
+                if entries[item][0] >= PASS:
                     continue
                 if last.get(item, i) > i:
                     if not free:
@@ -235,7 +252,12 @@ class _CWriter:
                 yield from self._sines(item, load)
                 continue
             operation, a, b = entries[item]
-            if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
+            if PASS <= operation < CALL:
+                yield from load(int(a))
+                yield f"w[{self.passed[item]}]=x{a};"
+            elif CALL <= operation < RESULT:
+                yield self._called(item)
+            elif operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS) and operation < PASS:
                 yield from load(int(a))
                 yield from load(b)
                 loaded.add(item)
@@ -257,9 +279,34 @@ class _CWriter:
             sine, cosine = self.angles[group[0]]
             yield f"lanes_sincos({vector}, (double *)(w+{sine}), (double *)(w+{cosine}));"
 
+    def _called(self, call: int) -> str:
+        """C statement that calls a block, for one lane after the other."""
+        operation, last, _ = self.tape.entries[call]
+        block = self.tape.blocks[operation - CALL]
+        (given, found), start = block.sizes, self.found[call]
+        first = self.passed[int(last)] + 1 - given
+        if not self.whole:
+            return f"{{ const double *const a = w + {first}; double *const b = w + {start}; {block.called} }}"
+        # Lanes without a system repeat the first one.
+        return (
+            f"{{ double a[{given}], b[{found}], same[{given}];\n"
+            "for (int lane = 0; lane < LANES; ++lane) {\n"
+            f"for (int i = 0; i < {given}; ++i) a[i] = ((const double *)(w + {first} + i))[lane];\n"
+            f"if (lane == 0) memcpy(same, a, sizeof a);\n"
+            f"else if (memcmp(same, a, sizeof a) == 0) {{\n"
+            f"for (int i = 0; i < {found}; ++i)\n"
+            f"((double *)(w + {start} + i))[lane] = ((const double *)(w + {start} + i))[0];\n"
+            "continue; }\n"
+            f"{{ {block.called} }}\n"
+            f"for (int i = 0; i < {found}; ++i) ((double *)(w + {start} + i))[lane] = b[i];\n"
+            "} }"
+        )
+
     def _source(self, value: int) -> str:
         """C expression of a value that this piece has not computed."""
         operation, a, b = self.tape.entries[value]
+        if operation >= RESULT:
+            return f"w[{self.found[int(a)] + operation - RESULT}]"
         if operation == INPUT:
             return f"in[{a}][{b}]"
         if operation == CONSTANT:
@@ -341,4 +388,5 @@ def schedule_operations(tape: Tape) -> Tape:
         (operation, a, b) if operation in (INPUT, CONSTANT) else (operation, index[int(a)], index[b])
         for operation, a, b in (entries[k] for k in order)
     ]
-    return Tape(tape.inputs, tuple(moved), tuple(tuple(index[v] for v in output) for output in tape.outputs))
+    outputs = tuple(tuple(index[v] for v in output) for output in tape.outputs)
+    return Tape(tape.inputs, tuple(moved), outputs, tape.blocks)

@@ -24,7 +24,9 @@
 #define LEX_LEVELS (LEX_LIMITS + LEX_GROUPS + 1)
 /* Steps of one level: as many as the working set has changes. In the second half of them the first candidate is chosen
    instead of the best one, against cycles at degenerate vertices. */
-#ifndef LEX_STEPS
+#ifdef LEXICOGRAPHIC_STEPS
+#define LEX_STEPS LEXICOGRAPHIC_STEPS
+#else
 #define LEX_STEPS (20 + 10 * LEX_C)
 #endif
 
@@ -778,31 +780,3 @@ static void lexicographic(const double *const *in, double *const *out) {
   if (status == LEX_OK) status = held ? LEX_HELD : limited ? LEX_LIMITED : LEX_OK;
   info[LEX_STATUS] = status;
 }
-
-#if defined(LANES) && LANES > 1
-/* The decisions of the first `filled` lanes of numbers T, one after the other: the path of each depends on its numbers,
-   and its bits are those of a decision alone. */
-static void lexicographic_lanes(const T *const *in, T *const *out, int filled) {
-  static const int read[LEX_INPUTS] = {LEX_N, 4, LEX_N, LEX_N, LEX_N, LEX_N * LEX_N, LEX_L * LEX_N, LEX_L, LEX_L, LEX_L,
-                                       LEX_M * LEX_N, LEX_M, LEX_M, LEX_N + 1, 1, LEX_N};
-  static const int written[LEX_OUTPUTS] = {LEX_N, LEX_M, LEX_L, LEX_L, LEX_L, LEX_INFOS};
-  double problem[LEX_N * (LEX_N + LEX_L + LEX_M + 6) + 3 * LEX_L + 2 * LEX_M + 6];
-  double answer[LEX_N + LEX_M + 3 * LEX_L + LEX_INFOS];
-  for (int lane = 0; lane < filled; ++lane) {
-    const double *given[LEX_INPUTS];
-    double *found[LEX_OUTPUTS], *next = problem;
-    for (int k = 0; k < LEX_INPUTS; ++k) {
-      given[k] = next;
-      for (int i = 0; i < read[k]; ++i) *next++ = ((const double *)(in[k] + i))[lane];
-    }
-    next = answer;
-    for (int k = 0; k < LEX_OUTPUTS; ++k) {
-      found[k] = next;
-      next += written[k];
-    }
-    lexicographic(given, found);
-    for (int k = 0; k < LEX_OUTPUTS; ++k)
-      for (int i = 0; i < written[k]; ++i) ((double *)(out[k] + i))[lane] = found[k][i];
-  }
-}
-#endif

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError
-from .c_file import CBlock, packaged_text
+from .block import CBlock
+from .c_file import packaged_text
 
 Array = NDArray[np.float64]
 
@@ -66,10 +69,10 @@ class Sphere(NamedTuple):
 
 
 def lexicographic_block(sizes: LexicographicSizes, spheres: Sequence[Sphere] = ()) -> CBlock:
-    """Return the C function ``lexicographic`` of a programme.
+    """Return the programme as an operation.
 
-    It reads, in the order of :class:`~erugin.controllers.bounded.lexicographic.BoundedProblemData`, the arrays of the
-    problem, and after them the input to hold, shape (n,), NaN if there is none. It writes
+    Its arguments are, in the order of :class:`~erugin.controllers.bounded.lexicographic.BoundedProblemData`, the arrays
+    of the problem, and after them the input to hold, ``hold``, shape (n,), NaN if there is none. Its results are
 
     - ``u``: the input, shape (n,);
     - ``missed``: residual of the program, in the unit of each row, 0 for rounding, shape (m,);
@@ -115,8 +118,17 @@ def lexicographic_block(sizes: LexicographicSizes, spheres: Sequence[Sphere] = (
             packaged_text("lexicographic.h"),
         ]
     )
-    outputs = {"u": n, "missed": len(order), "beyond": limits, "relaxed": limits, "pressing": limits, "info": 5}
-    return CBlock(text, "lexicographic", outputs)
+    m, sized = len(order), {"effort": n * n, "rows": limits * n}
+    inputs = {"input": n, "fit": 4, "low": n, "high": n, "scale": n} | sized
+    inputs |= {"least": limits, "most": limits, "row_scale": limits, "gain": m * n, "right": m, "gain_scale": m}
+    inputs |= {"short": n + 1, "total": 1, "hold": n}
+    outputs = {"u": n, "missed": m, "beyond": limits, "relaxed": limits, "pressing": limits, "info": 5}
+    # A file can contain the programmes of several laws, whose names must differ.
+    tag = hashlib.sha256(text.encode()).hexdigest()[:8]
+    own = re.sub(r"\b(LEX|lex)_", rf"\g<1>{tag}_", text)
+    own = re.sub(r"\bLex(?=[A-Z])", f"Lex{tag}", re.sub(r"\blexicographic\(", f"lexicographic_{tag}(", own))
+    bound = f"at most {sizes.steps} steps of the active-set method for the limits"
+    return CBlock(f"lexicographic_{tag}", own, inputs, outputs, bound)
 
 
 def _listed(numbers: Sequence[float]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from .c_file import CBlock, external_text, generator_hash
+from .c_file import external_text, generator_hash
 from .tape import Tape, share_reciprocals
 
 DEEPEST = 20_000
@@ -64,15 +64,12 @@ class SymbolicFunction:
         # Serializing a function takes longer, but serializing an expression recurses into its operands.
         return flat.serialize() if flat.n_instructions() > DEEPEST else column.serialize()
 
-    def external(self, width: int, block: CBlock | None = None) -> str:
+    def external(self, width: int) -> str:
         """C file of the function, for CasADi's ``external``.
 
         Args:
             width: doubles in a vector.
-            block: function of its outputs, whose outputs follow them.
         """
         inputs = {f"i_{key}": symbol.shape for key, symbol in self.inputs.items()}
         outputs = {f"o_{key}": expression.shape for key, expression in self.outputs.items()}
-        if block is not None:
-            outputs |= {f"o_{key}": (size, 1) for key, size in block.outputs.items()}
-        return external_text(self.name, inputs, outputs, self.tape(), width, block)
+        return external_text(self.name, inputs, outputs, self.tape(), width)

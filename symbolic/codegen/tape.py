@@ -11,8 +11,14 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..errors import ModelError
+from .block import CBlock, block_of
 
 INPUT, CONSTANT, OUTPUT, ASSIGN, PARAMETER = ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT, ca.OP_ASSIGN, ca.OP_PARAMETER
+
+PASS, CALL, RESULT = 1 << 20, 1 << 21, 1 << 22
+"""Codes of calls, so that they have two operands as any operation: PASS + i hands a value to block i, after the PASS
+that is its second operand (the first one repeats the value); CALL + i follows the last PASS; RESULT + j is entry j of
+the results of a call."""
 
 COMMUTATIVE = frozenset((ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR))
 
@@ -28,11 +34,13 @@ class Tape:
         inputs: number of entries of each input, column by column.
         entries: operation and operands of each value.
         outputs: for each output, the value of each of its entries.
+        blocks: functions that are called, one for each call.
     """
 
     inputs: tuple[int, ...]
     entries: tuple[Entry, ...]
     outputs: tuple[tuple[int, ...], ...]
+    blocks: tuple[CBlock, ...] = ()
 
     @classmethod
     def of(cls, function: ca.Function) -> Tape:
@@ -44,7 +52,8 @@ class Tape:
             function: function of SX expressions.
 
         Raises:
-            ModelError: if it is not a function of SX expressions, calls another function, or has a free symbol.
+            ModelError: if it is not a function of SX expressions, has a free symbol, or calls a function other than a
+                block.
         """
         if not function.is_a("SXFunction"):
             raise ModelError(f"{function.name()} is not a function of SX expressions")
@@ -53,6 +62,9 @@ class Tape:
         slots: dict[int, int] = {}
         outputs = [[-1] * function.numel_out(i) for i in range(function.n_out())]
         code, source, target = function.instruction_id, function.instruction_input, function.instruction_output
+        blocks: list[CBlock] = []
+        calls: dict[tuple[str, tuple[int, ...]], int] = {}
+        nodes = function.instructions_sx() if function.find_functions() else ()
         for k in range(function.n_instructions()):
             operation, targets = code(k), target(k)
             if operation == OUTPUT:
@@ -67,7 +79,22 @@ class Tape:
                 where = source(k)
                 entry = (INPUT, where[0], where[1])
             elif operation == ca.OP_CALL:
-                raise ModelError(f"{function.name()} calls another function, which is not made of scalar operations")
+                block = block_of(nodes[k].which_function())
+                key = block.name, tuple(slots[slot] for slot in source(k))
+                if key not in calls:
+                    number = len(blocks)
+                    blocks.append(block)
+                    for i, given in enumerate(key[1]):
+                        entries.append((PASS + number, given, len(entries) - 1 if i else given))
+                    last = len(entries) - 1
+                    entries.append((CALL + number, last, last))
+                    calls[key] = len(entries) - 1
+                for j, slot in enumerate(targets):
+                    entry = (RESULT + j, calls[key], calls[key])
+                    slots[slot] = known.setdefault(entry, len(entries))
+                    if slots[slot] == len(entries):
+                        entries.append(entry)
+                continue
             elif operation == PARAMETER:
                 raise ModelError(f"{function.name()} has free symbols: {function.get_free()}")
             elif operation == ASSIGN:
@@ -85,12 +112,12 @@ class Tape:
                 entries.append(entry)
             slots[targets[0]] = value
         inputs = tuple(function.numel_in(i) for i in range(function.n_in()))
-        return cls(inputs, tuple(entries), tuple(map(tuple, outputs)))
+        return cls(inputs, tuple(entries), tuple(map(tuple, outputs)), tuple(blocks))
 
     @property
     def operations(self) -> int:
-        """Number of operations, without inputs, constants and outputs."""
-        return sum(entry[0] not in (INPUT, CONSTANT) for entry in self.entries)
+        """Number of operations, without inputs, constants, outputs and calls."""
+        return sum(entry[0] not in (INPUT, CONSTANT) and entry[0] < PASS for entry in self.entries)
 
     def split(self, fixed: Iterable[int]) -> tuple[Tape, Tape]:
         """Split off the operations that depend on some inputs alone; the rest reads their results as a further input.
@@ -108,7 +135,9 @@ class Tape:
             if operation == INPUT:
                 constant.append(a in rare)
             else:
-                constant.append(operation == CONSTANT or (constant[int(a)] and constant[b]))
+                # A call is not divided between two functions.
+                alone = operation == CONSTANT or (constant[int(a)] and constant[b])
+                constant.append(alone and operation < PASS)
         stored: dict[int, int] = {}
 
         def store(value: int) -> None:
@@ -151,7 +180,8 @@ class Tape:
                 known[entry] = len(entries)
                 entries.append(entry)
             numbers.append(known[entry])
-        return Tape(self.inputs, tuple(entries), tuple(tuple(numbers[v] for v in output) for output in self.outputs))
+        outputs = tuple(tuple(numbers[v] for v in output) for output in self.outputs)
+        return Tape(self.inputs, tuple(entries), outputs, self.blocks)
 
     def _only(self, outputs: Iterable[tuple[int, ...]], known: dict[int, Entry], inputs: tuple[int, ...]) -> Tape:
         """The operations that the outputs need; some values are known."""
@@ -174,7 +204,7 @@ class Tape:
                 a, b = number[int(a)], number[b]
             number[k] = len(entries)
             entries.append((operation, a, b))
-        return Tape(inputs, tuple(entries), tuple(tuple(number[v] for v in output) for output in outputs))
+        return Tape(inputs, tuple(entries), tuple(tuple(number[v] for v in output) for output in outputs), self.blocks)
 
 
 DISCONTINUOUS = frozenset(
@@ -221,7 +251,8 @@ def share_reciprocals(tape: Tape) -> Tape:
         else:
             entries.append((operation, index[int(a)], index[b]))
         index.append(len(entries) - 1)
-    return Tape(tape.inputs, tuple(entries), tuple(tuple(index[v] for v in output) for output in tape.outputs))
+    outputs = tuple(tuple(index[v] for v in output) for output in tape.outputs)
+    return Tape(tape.inputs, tuple(entries), outputs, tape.blocks)
 
 
 def _compared_values(tape: Tape) -> list[bool]:

@@ -15,7 +15,8 @@ from ..support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, program
 Q0, V0 = [0.3, 0.5], [0.8, 0.1]
 FAILING = ("dropout", "held samples", "patience", "doubtful")
 CASES = [
-    *((base, wrapper) for base in ("integral", "adaptive") for wrapper in ("none", "digital")),
+    *((base, wrapper) for base in ("integral", "adaptive", "integral in limits") for wrapper in ("none", "digital")),
+    *(("limits", wrapper) for wrapper in ("none", "hold", "encoders", "spare", "digital")),
     *(
         ("program", wrapper)
         for wrapper in WRAPPERS
@@ -43,6 +44,8 @@ def test_a_compiled_loop_takes_the_steps_of_python(base: str, wrapper: str, monk
         one, other = getattr(compiled, name), getattr(called, name)
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * np.abs(other).max(initial=1.0), err_msg=name)
     np.testing.assert_array_equal(compiled.status, called.status)
+    if base == "limits" and wrapper == "none":
+        assert set(compiled.status) == {Status.OK, Status.LIMITED}
     assert [t for t, _ in compiled.notes] == [t for t, _ in called.notes]
     assert compiled.notes[:20] == called.notes[:20]
     # The controller remembers the run that it was last used for.

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from erugin.controllers.bounded.lexicographic import BoundedProblemData, LimitLevel
-from erugin.symbolic.codegen import preamble
 from erugin.symbolic.codegen.lexicographic import LexicographicInfo, LexicographicSizes, Sphere, lexicographic_block
 
 from .c_folders import compiled
@@ -35,11 +34,11 @@ void decide(int count, const double *problems, double *answers);
 void decide(int count, const double *problems, double *answers) {
   static const int read[] = {READ}, written[] = {WRITTEN};
   for (int k = 0; k < count; ++k) {
-    const double *in[LEX_INPUTS];
-    double *out[LEX_OUTPUTS];
-    for (int i = 0; i < LEX_INPUTS; ++i) { in[i] = problems; problems += read[i]; }
-    for (int i = 0; i < LEX_OUTPUTS; ++i) { out[i] = answers; answers += written[i]; }
-    lexicographic(in, out);
+    const double *in[INPUTS];
+    double *out[OUTPUTS];
+    for (int i = 0; i < INPUTS; ++i) { in[i] = problems; problems += read[i]; }
+    for (int i = 0; i < OUTPUTS; ++i) { out[i] = answers; answers += written[i]; }
+    NAME(in, out);
   }
 }
 
@@ -47,39 +46,16 @@ void decide(int count, const double *problems, double *answers) {
 int main(void) {
   static const int read[] = {READ}, written[] = {WRITTEN};
   for (;;) {
-    const double *in[LEX_INPUTS];
-    double *out[LEX_OUTPUTS];
-    static double problem[LEX_INPUTS][MOST], answer[LEX_OUTPUTS][MOST];
-    for (int i = 0; i < LEX_INPUTS; ++i) {
+    const double *in[INPUTS];
+    double *out[OUTPUTS];
+    static double problem[INPUTS][MOST], answer[OUTPUTS][MOST];
+    for (int i = 0; i < INPUTS; ++i) {
       in[i] = problem[i] + MOST - read[i];
       if (fread(problem[i] + MOST - read[i], sizeof(double), (size_t)read[i], stdin) != (size_t)read[i]) return 0;
     }
-    for (int i = 0; i < LEX_OUTPUTS; ++i) out[i] = answer[i] + MOST - written[i];
-    lexicographic(in, out);
-    for (int i = 0; i < LEX_OUTPUTS; ++i) fwrite(out[i], sizeof(double), (size_t)written[i], stdout);
-  }
-}
-"""
-
-
-LANES_DRIVER = """
-void decide(int count, const double *problems, double *answers);
-
-void decide(int count, const double *problems, double *answers) {
-  static const int read[] = {READ}, written[] = {WRITTEN};
-  T problem[ALL_READ], answer[ALL_WRITTEN];
-  for (int first = 0; first < count; first += LANES) {
-    const int filled = count - first < LANES ? count - first : LANES;
-    const T *in[LEX_INPUTS];
-    T *out[LEX_OUTPUTS], *to = answer;
-    const T *from = problem;
-    for (int i = 0; i < LEX_INPUTS; ++i) { in[i] = from; from += read[i]; }
-    for (int i = 0; i < LEX_OUTPUTS; ++i) { out[i] = to; to += written[i]; }
-    for (int lane = 0; lane < filled; ++lane)
-      for (int i = 0; i < ALL_READ; ++i) ((double *)(problem + i))[lane] = problems[(first + lane) * ALL_READ + i];
-    lexicographic_lanes(in, out, filled);
-    for (int lane = 0; lane < filled; ++lane)
-      for (int i = 0; i < ALL_WRITTEN; ++i) answers[(first + lane) * ALL_WRITTEN + i] = ((double *)(answer + i))[lane];
+    for (int i = 0; i < OUTPUTS; ++i) out[i] = answer[i] + MOST - written[i];
+    NAME(in, out);
+    for (int i = 0; i < OUTPUTS; ++i) fwrite(out[i], sizeof(double), (size_t)written[i], stdout);
   }
 }
 """
@@ -169,7 +145,7 @@ class Answer:
 
 
 class CompiledLexicographic:
-    """The C code of one size: strict, with other flags if wanted; or in lanes of vectors, which are no plain C."""
+    """The C code of one size: strict, with other flags if wanted."""
 
     def __init__(
         self,
@@ -177,7 +153,6 @@ class CompiledLexicographic:
         folder: Path,
         *flags: str,
         compiler: str = "cc",
-        lanes: int = 1,
         spheres: Sequence[Sphere] = (),
     ) -> None:
         self.sizes, self.folder, self._flags, self._compiler = sizes, folder, flags, compiler
@@ -185,13 +160,13 @@ class CompiledLexicographic:
         n, k = sizes.inputs, sizes.limits
         m = sum(map(len, sizes.groups))
         self.read = (n, 4, n, n, n, n * n, k * n, k, k, k, m * n, m, m, n + 1, 1, n)
+        assert self.read == tuple(block.inputs.values())
         self.written = tuple(block.outputs.values())
-        driver = (DRIVER if lanes == 1 else LANES_DRIVER).replace("ALL_READ", str(sum(self.read)))
-        driver = driver.replace("ALL_WRITTEN", str(sum(self.written)))
-        driver = driver.replace("READ", ", ".join(map(str, self.read)))
+        driver = DRIVER.replace("READ", ", ".join(map(str, self.read))).replace("NAME", block.name)
         driver = driver.replace("WRITTEN", ", ".join(map(str, self.written)))
+        driver = driver.replace("INPUTS", str(len(self.read))).replace("OUTPUTS", str(len(self.written)))
         self.source = folder / "lexicographic.c"
-        before = preamble(lanes, lanes) if lanes > 1 else f"#define MOST {max(self.read + self.written)}"
+        before = f"#define MOST {max(self.read + self.written)}"
         text = f"{before}\n{block.text}\n{driver}"
         self.source.write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Laws with and without a memory, and wrappers around them, by name."""
+"""Laws with and without a memory, and wrappers around them, by name; what they give at the samples of a motion."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic, nonholonomic
-from erugin.controllers import Controller, Program, ProgramController, Reference
+from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Reference
 from erugin.controllers.baselines import PDGravity
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
 from erugin.controllers.wrappers import (
@@ -24,7 +25,9 @@ from erugin.controllers.wrappers import (
     Saturation,
 )
 from erugin.robots import Link, planar_manipulator
+from erugin.symbolic import EruginError
 
+Array = NDArray[np.float64]
 ROBOT = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1), Link(0.8, 0.7, 0.4, 0.05)])
 STEP = 0.002
 
@@ -35,6 +38,11 @@ def program() -> Program:
     return Program(robot, [*rows, nonholonomic(robot.v[1] - 0.5 * robot.v[0], name="second")])
 
 
+def limits() -> ControlLimits:
+    """Limits that bind at some of the samples only."""
+    return ControlLimits.of(ROBOT, effort=[10.0, 3.0], rate=[2000.0, np.inf], speed=[2.0, np.inf])
+
+
 def at_rest() -> Controller:
     return PDGravity(ROBOT, Reference.at_rest(ROBOT, [0.3, 0.2]))
 
@@ -43,6 +51,10 @@ BASES: dict[str, Callable[[], Controller]] = {
     "program": lambda: ProgramController(program(), realization="actuated"),
     "integral": lambda: IntegralProgramController(program(), realization="actuated", bound=0.4),
     "adaptive": lambda: AdaptiveProgramController(program(), {"m2": (0.3, 1.5)}),
+    "limits": lambda: ProgramController(program(), realization="bounded", limits=limits()),
+    "integral in limits": lambda: IntegralProgramController(
+        program(), realization="bounded", limits=limits(), bound=0.4
+    ),
 }
 
 WRAPPERS: dict[str, Callable[[Controller], Controller]] = {
@@ -78,3 +90,27 @@ WRAPPERS: dict[str, Callable[[Controller], Controller]] = {
     ),
     "lost encoders": lambda law: Fallback(Dropout(Encoders(Noise(law, q=1e-3), 1e-3), 0.3), "hold"),
 }
+
+
+def samples(count: int = 80) -> tuple[Array, Array, Array]:
+    """Times of samples, coordinates and velocities."""
+    times = np.arange(count, dtype=np.float64) * STEP
+    q = np.column_stack([0.3 + 0.25 * np.sin(3.2 * times), 0.5 * np.cos(2.1 * times)])
+    v = np.column_stack([0.8 * np.cos(3.2 * times), -1.05 * np.sin(2.1 * times)])
+    return times, q, v
+
+
+def in_python(controller: Controller, times: Array, q: Array, v: Array) -> tuple[Array, list[int]]:
+    """Outputs and statuses at samples; −1 where the law has no output."""
+    controller.reset()
+    outputs, statuses = np.zeros((len(times), 2)), list[int]()
+    for i, (t, x, w) in enumerate(zip(times.tolist(), q, v, strict=True)):
+        try:
+            controller.advance(t, x, w)
+            tick = controller.observe(t, x, w)
+        except EruginError:
+            statuses.append(-1)
+            continue
+        outputs[i] = tick.output
+        statuses.append(int(tick.status))
+    return outputs, statuses

@@ -20,6 +20,7 @@ from erugin.bridges.c.export import write_folder
 from erugin.bridges.c.syntax import RESERVED, comment, constants, identifier, law_identifier, string
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Controller, ControlLimits, Program, ProgramController
+from erugin.controllers.bounded import ConicSolver
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import lagrangian_system
 from erugin.symbolic import BridgeError, BridgeWarning, ModelError, ParameterError, Parameters, ShapeError
@@ -179,10 +180,11 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
-def bounded() -> Controller:
+def bounded(solver: ConicSolver | None = None) -> Controller:
     arm = two_link_arm()
     limits = ControlLimits.of(arm, effort=10.0)
-    return ProgramController(Program(arm, [holonomic(arm.q[0])]), realization="bounded", limits=limits)
+    program = Program(arm, [holonomic(arm.q[0])])
+    return ProgramController(program, realization="bounded", limits=limits, solver=solver)
 
 
 def nonlinear() -> Controller:
@@ -198,8 +200,16 @@ def nonlinear() -> Controller:
             lambda: SampleAndHold(controller_of("ideal"), period=0.01),
             "SampleAndHold.*use the ProgramController inside",
         ),
-        (lambda: SampleAndHold(bounded(), period=0.01), "neither can the ProgramController inside it: .*quadratic"),
-        (bounded, "quadratic programme.*realization='actuated'"),
+        (
+            lambda: SampleAndHold(bounded(), period=0.01),
+            "SampleAndHold.*period=, .*the ProgramController inside",
+        ),
+        (
+            lambda: SampleAndHold(bounded(solver=ConicSolver()), period=0.01),
+            "neither can the ProgramController inside it: its programme of limits is solved in Python",
+        ),
+        (bounded, "it has a memory from sample to sample: export it as C or as an FMU with period="),
+        (lambda: bounded(solver=ConicSolver()), "solved in Python: leave out solver=.*realization='actuated'"),
         (nonlinear, "affine in the accelerations"),
         (lambda: None, "only a Controller can be written as C, got None"),
     ],

@@ -15,13 +15,12 @@ from erugin.bridges.c import export
 from erugin.controllers import Controller, Status
 from erugin.controllers.wrappers import Delay, Fallback, MotorLag, Noise, SampleAndHold, Saturation
 from erugin.simulation import Simulator
-from erugin.symbolic import BridgeError, EruginError
+from erugin.symbolic import BridgeError
 
 from ...support.c_folders import COMPILERS, STRICT
-from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS
+from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, in_python, samples
 
 Array = NDArray[np.float64]
-COUNT = 80
 NOT_FINITE_INPUT = 8
 LAWS = {
     f"{base}, {wrapper}": (base, wrapper)
@@ -49,13 +48,6 @@ void run(int rows, const double *t, const double *q, const double *v, double *u,
 """
 
 
-def states() -> tuple[Array, Array, Array]:
-    times = np.arange(COUNT, dtype=np.float64) * STEP
-    q = np.column_stack([0.3 + 0.25 * np.sin(3.2 * times), 0.5 * np.cos(2.1 * times)])
-    v = np.column_stack([0.8 * np.cos(3.2 * times), -1.05 * np.sin(2.1 * times)])
-    return times, q, v
-
-
 def in_c(controller: Controller, folder: Path, times: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.int32]]:
     """Outputs and statuses at samples, by the compiled export."""
     export(controller, folder, period=STEP)
@@ -74,27 +66,12 @@ def in_c(controller: Controller, folder: Path, times: Array, q: Array, v: Array)
     return u, status
 
 
-def in_python(controller: Controller, times: Array, q: Array, v: Array) -> tuple[Array, list[int]]:
-    controller.reset()
-    outputs, statuses = np.zeros((len(times), 2)), list[int]()
-    for i, (t, x, w) in enumerate(zip(times.tolist(), q, v, strict=True)):
-        try:
-            controller.advance(t, x, w)
-            tick = controller.observe(t, x, w)
-        except EruginError:
-            statuses.append(-1)
-            continue
-        outputs[i] = tick.output
-        statuses.append(int(tick.status))
-    return outputs, statuses
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", LAWS)
 def test_c_says_what_python_says(name: str, tmp_path: Path) -> None:
     base, wrapper = LAWS[name]
     controller = WRAPPERS[wrapper](BASES[base]())
-    times, q, v = states()
+    times, q, v = samples()
     u, status = in_c(controller, tmp_path / "law", times, q, v)
     expected, statuses = in_python(controller, times, q, v)
     np.testing.assert_array_equal(status, statuses)
@@ -105,7 +82,7 @@ def test_c_says_what_python_says(name: str, tmp_path: Path) -> None:
 def test_readings_that_fail_are_bridged(tmp_path: Path) -> None:
     """A driver passes NaN where a sensor has no reading."""
     controller = Saturation(Fallback(SampleAndHold(BASES["integral"](), STEP)), 12.0)
-    times, q, v = states()
+    times, q, v = samples()
     q[10:13] = np.nan
     u, status = in_c(controller, tmp_path / "law", times, q, v)
     expected, statuses = in_python(controller, times, q, v)
@@ -117,13 +94,13 @@ def test_readings_that_fail_are_bridged(tmp_path: Path) -> None:
 @pytest.mark.compiled
 def test_a_law_without_wrappers_refuses_a_reading_that_fails_and_remembers_nothing_of_it(tmp_path: Path) -> None:
     controller = BASES["integral"]()
-    times, q, v = states()
+    times, q, v = samples()
     v[20, 1] = np.inf
     u, status = in_c(controller, tmp_path / "law", times, q, v)
     expected, statuses = in_python(controller, times, q, v)
     assert status[20] == NOT_FINITE_INPUT
     assert statuses[20] == -1
-    known = np.arange(COUNT) != 20
+    known = np.arange(len(times)) != 20
     np.testing.assert_allclose(u[known], expected[known], rtol=1e-12, atol=1e-11)
 
 

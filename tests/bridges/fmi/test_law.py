@@ -22,6 +22,7 @@ from erugin.bridges import fmi
 from erugin.bridges.fmi import Instance
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers.bounded import ConicSolver
 from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
@@ -213,11 +214,13 @@ def test_the_description_lists_the_dependencies_of_outputs(law: dict[str, Path],
 def test_what_has_no_expressions_is_refused(tmp_path: Path) -> None:
     inner = ProgramController(disc_program())
     bounded = ProgramController(disc_program(), realization="bounded")
-    held, solved = "it has a memory.*use the ProgramController inside it", "a quadratic programme at each tick"
+    python = ProgramController(disc_program(), realization="bounded", solver=ConicSolver())
+    solved = "its programme of limits is solved in Python"
     for controller, why in (
-        (SampleAndHold(inner, 0.01), held),
-        (bounded, solved),
-        (SampleAndHold(bounded, 0.1), solved),
+        (SampleAndHold(inner, 0.01), "it has a memory.*use the ProgramController inside it"),
+        (bounded, "it has a memory from sample to sample: .* with period="),
+        (python, solved),
+        (SampleAndHold(python, 0.1), solved),
     ):
         with pytest.raises(BridgeError, match=f"{type(controller).__name__} cannot become an FMU.*{why}"):
             fmi.export(controller, tmp_path / "law.fmu")

@@ -41,7 +41,10 @@ STATES = [*(f"q.{name}" for name in ROBOT.coordinates.names), *(f"v.{name}" for 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     ("base", "wrapper"),
-    [("integral", "none"), ("adaptive", "observer"), ("program", "both delays"), ("program", "saturation")],
+    [
+        *(("integral", "none"), ("adaptive", "observer"), ("program", "both delays"), ("program", "saturation")),
+        *(("limits", "none"), ("limits", "encoders"), ("integral in limits", "digital")),
+    ],
 )
 def test_the_law_gives_what_python_gives_at_each_sample(
     base: str, wrapper: str, version: fmi.Version, tmp_path: Path
@@ -68,9 +71,11 @@ def test_the_law_gives_what_python_gives_at_each_sample(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("samples", [1, 4])
-def test_the_loop_takes_the_steps_of_the_simulator(version: fmi.Version, samples: int, tmp_path: Path) -> None:
-    controller = digital()
+@pytest.mark.parametrize(("base", "samples"), [("integral", 1), ("integral", 4), ("limits", 1)])
+def test_the_loop_takes_the_steps_of_the_simulator(
+    version: fmi.Version, base: str, samples: int, tmp_path: Path
+) -> None:
+    controller = digital(base)
     motion = Simulator(ROBOT, controller).run(Q0, V0, COUNT * STEP, step=STEP)
     fmu = fmi.export(
         controller, tmp_path / "loop.fmu", version=version, with_plant=ROBOT, q0=Q0, v0=V0, period=STEP, step=STEP

