@@ -167,3 +167,47 @@ def states(controller: Controller, rows: int, seed: int) -> tuple[Array, Array, 
     near = np.where(np.abs(p) == 1.0, p, p * rng.uniform(0.95, 1.05, p.size))
     times, q, v = rng.uniform(0.0, 10.0, rows), rng.uniform(-3.0, 3.0, (rows, c.nq)), rng.normal(0.0, 1.5, (rows, c.nv))
     return times, q, v, controller.parameters.values(near)
+
+
+SAMPLED_DRIVER = """
+#include "law.h"
+
+void run(int rows, const double *t, const double *q, const double *v, double *u, int *status);
+
+void run(int rows, const double *t, const double *q, const double *v, double *u, int *status)
+{
+    law_parameters parameters;
+    MEMORY
+    int i;
+    law_parameters_nominal(&parameters);
+    INITIAL
+    for (i = 0; i < rows; ++i) {
+        SAMPLE
+        status[i] = law_tick(&parameters, POINTER t[i], q + i*LAW_NQ, v + i*LAW_NV, u + i*LAW_NU);
+    }
+}
+"""
+
+
+def sampled_in_c(
+    controller: Controller, folder: Path, period: float, times: Array, q: Array, v: Array
+) -> tuple[Array, NDArray[np.int32]]:
+    """Outputs and statuses at samples, by the compiled export of a law that may have a memory."""
+    export(controller, folder, period=period)
+    driver = SAMPLED_DRIVER
+    remembers = {"MEMORY": "law_memory memory;", "INITIAL": "law_memory_initial(&memory);", "POINTER": "&memory,"}
+    remembers["SAMPLE"] = "law_sample(&parameters, t[i], q + i*LAW_NQ, v + i*LAW_NV, &memory);"
+    for word, text in remembers.items():
+        driver = driver.replace(word, text if controller.has_memory else "")
+    (folder / "driver.c").write_text(driver)
+    library = folder / "liblaw.so"
+    flags = [*STRICT, "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run([COMPILERS[0], *flags, "driver.c", "law.c", "-o", library, "-lm"], cwd=folder, check=True)
+    size = controller.robot.u.numel()
+    u, status = np.zeros((len(times), size)), np.zeros(len(times), dtype=np.int32)
+    pointers = [
+        array.ctypes.data_as(ctypes.c_void_p)
+        for array in (times, np.ascontiguousarray(q), np.ascontiguousarray(v), u, status)
+    ]
+    ctypes.CDLL(str(library)).run(len(times), *pointers)
+    return u, status

@@ -17,7 +17,7 @@ from erugin.controllers.wrappers import Delay, Fallback, MotorLag, Noise, Sample
 from erugin.simulation import Simulator
 from erugin.symbolic import BridgeError
 
-from ...support.c_folders import COMPILERS, STRICT
+from ...support.c_folders import COMPILERS, STRICT, sampled_in_c
 from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, in_python, samples
 
 Array = NDArray[np.float64]
@@ -28,42 +28,6 @@ LAWS = {
     for wrapper in ("none", "saturation", "rate", "lag", "both delays", "encoders", "observer", "hold")
     if (base, wrapper) not in (("program", "none"),)
 }
-DRIVER = """
-#include "law.h"
-
-void run(int rows, const double *t, const double *q, const double *v, double *u, int *status);
-
-void run(int rows, const double *t, const double *q, const double *v, double *u, int *status)
-{
-    law_parameters parameters;
-    MEMORY
-    int i;
-    law_parameters_nominal(&parameters);
-    INITIAL
-    for (i = 0; i < rows; ++i) {
-        SAMPLE
-        status[i] = law_tick(&parameters, POINTER t[i], q + i*LAW_NQ, v + i*LAW_NV, u + i*LAW_NU);
-    }
-}
-"""
-
-
-def in_c(controller: Controller, folder: Path, times: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.int32]]:
-    """Outputs and statuses at samples, by the compiled export."""
-    export(controller, folder, period=STEP)
-    driver = DRIVER
-    remembers = {"MEMORY": "law_memory memory;", "INITIAL": "law_memory_initial(&memory);", "POINTER": "&memory,"}
-    remembers["SAMPLE"] = "law_sample(&parameters, t[i], q + i*LAW_NQ, v + i*LAW_NV, &memory);"
-    for word, text in remembers.items():
-        driver = driver.replace(word, text if controller.has_memory else "")
-    (folder / "driver.c").write_text(driver)
-    library = folder / "liblaw.so"
-    flags = [*STRICT, "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
-    subprocess.run([COMPILERS[0], *flags, "driver.c", "law.c", "-o", library, "-lm"], cwd=folder, check=True)
-    u, status = np.zeros((len(times), 2)), np.zeros(len(times), dtype=np.int32)
-    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (times, q, v, u, status)]
-    ctypes.CDLL(str(library)).run(len(times), *pointers)
-    return u, status
 
 
 @pytest.mark.compiled
@@ -72,7 +36,7 @@ def test_c_says_what_python_says(name: str, tmp_path: Path) -> None:
     base, wrapper = LAWS[name]
     controller = WRAPPERS[wrapper](BASES[base]())
     times, q, v = samples()
-    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    u, status = sampled_in_c(controller, tmp_path / "law", STEP, times, q, v)
     expected, statuses = in_python(controller, times, q, v)
     np.testing.assert_array_equal(status, statuses)
     np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
@@ -84,7 +48,7 @@ def test_readings_that_fail_are_bridged(tmp_path: Path) -> None:
     controller = Saturation(Fallback(SampleAndHold(BASES["integral"](), STEP)), 12.0)
     times, q, v = samples()
     q[10:13] = np.nan
-    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    u, status = sampled_in_c(controller, tmp_path / "law", STEP, times, q, v)
     expected, statuses = in_python(controller, times, q, v)
     np.testing.assert_array_equal(status, statuses)
     assert set(status[10:13].tolist()) == {int(Status.HELD)}
@@ -96,7 +60,7 @@ def test_a_law_without_wrappers_refuses_a_reading_that_fails_and_remembers_nothi
     controller = BASES["integral"]()
     times, q, v = samples()
     v[20, 1] = np.inf
-    u, status = in_c(controller, tmp_path / "law", times, q, v)
+    u, status = sampled_in_c(controller, tmp_path / "law", STEP, times, q, v)
     expected, statuses = in_python(controller, times, q, v)
     assert status[20] == NOT_FINITE_INPUT
     assert statuses[20] == -1
