@@ -267,7 +267,7 @@ class BoundedInputs:
         self._programme = self._problem.programme(groups)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the attributes without machine code, which is made anew where a pickle is read."""
+        """Return the attributes without machine code, which is made again where a pickle is read."""
         return {key: value for key, value in self.__dict__.items() if key != "_compiled"}
 
     def sampled_law(self, law: Law) -> Law | None:

@@ -94,7 +94,7 @@ def block_of(function: ca.Function) -> CBlock:
         function: function that an expression calls.
 
     Raises:
-        ModelError: if it is none.
+        ModelError: if it is not one.
     """
     known = _BLOCKS.get(function.name())
     if known is None:
