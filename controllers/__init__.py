@@ -6,7 +6,7 @@ from .analysis.program_analysis import analyse
 from .bounded.control_limits import ControlLimits
 from .buffered_tick import BufferedTick
 from .controller import Controller, SymbolicController, Tick
-from .law import Law
+from .law import Law, LawMemory
 from .linearization.equilibrium import Equilibrium, NoEquilibriumError, equilibrium
 from .linearization.linearizer import Linearization, LinearizedMotion, Linearizer, linearize
 from .linearization.nominal_motion import NominalMotion
@@ -37,6 +37,7 @@ __all__ = [
     "Controller",
     "SymbolicController",
     "Law",
+    "LawMemory",
     "Tick",
     "Trait",
     "traits",

@@ -18,6 +18,8 @@ from erugin.bridges.casadi import load
 from erugin.bridges.common.bridge import VERBS, Bridge, discover_bridges
 from erugin.cli.commands.export import list_formats
 from erugin.cli.main import main
+from erugin.controllers import Status
+from erugin.robots import Link, planar_manipulator
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 
 from ..support.command_line import NAME
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("terminal")
 
 SIMPLE = """
 from erugin.controllers import OpenLoop
-from erugin.robots import Link, planar_manipulator
+from erugin.robots import Link, planar_manipulator, with_limits
 from erugin.scenarios import Setup, scenario
 
 
@@ -40,6 +42,13 @@ def two_links(gain: float = 2.0) -> Setup:
     \"\"\"
     robot = planar_manipulator([Link(0.6, 2.5, 0.3, 0.1), Link(0.5, 1.8, 0.2, 0.1)])
     return Setup(robot, OpenLoop(robot, [gain, 0.5]), [0.3, 0.4], [0.0, 0.0], 1.0, 1e-3)
+
+
+@scenario("weak")
+def weak() -> Setup:
+    \"\"\"The same with drives of 1 N m.\"\"\"
+    robot = with_limits(two_links().robot, effort=1.0)
+    return Setup(robot, OpenLoop(robot, [2.0, 0.5]), [0.3, 0.4], [0.0, 0.0], 1.0, 1e-3)
 
 
 @scenario("free")
@@ -76,6 +85,15 @@ def test_a_law_is_saved_and_loaded(tmp_path: Path, capsys: pytest.CaptureFixture
     assert law.parameters.nominal == {**setup.controller.parameters.nominal, **changed}
     expected = setup.controller.control(0.1, setup.q0, setup.v0, changed)
     np.testing.assert_array_equal(law.control(0.1, setup.q0, setup.v0), expected)
+
+
+def test_a_law_is_saved_with_the_limits_of_its_actuators(file: str, tmp_path: Path) -> None:
+    out = tmp_path / "law.json"
+    assert export(file, "--to", "casadi", "--saturate", "--out", str(out), name="weak") == 0
+    law = load(out, planar_manipulator([Link(0.6, 2.5, 0.3, 0.1), Link(0.5, 1.8, 0.2, 0.1)]))
+    tick = law.observe(0.0, [0.3, 0.4], [0.0, 0.0])
+    np.testing.assert_array_equal(tick.output, [1.0, 0.5])
+    assert tick.status is Status.LIMITED
 
 
 def test_a_plant_is_exported_to_mujoco(file: str, tmp_path: Path) -> None:
@@ -167,6 +185,8 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
             ["--to", "fmu", "--ignore", "pin"],
             "--ignore requires --to mjcf or urdf, got --to fmu",
         ),
+        (["--to", "casadi", "--saturate"], "saturate=True requires input limits, but"),
+        (["--to", "fmu", "--what", "plant", "--saturate"], "--saturate limits the inputs of a law, and there is none"),
         (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )

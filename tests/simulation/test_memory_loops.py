@@ -53,8 +53,9 @@ def test_a_compiled_loop_takes_the_steps_of_python(base: str, wrapper: str, monk
 
 
 @pytest.mark.compiled
-def test_lanes_have_the_bits_of_single_runs() -> None:
-    simulator = Simulator(ROBOT, WRAPPERS["digital"](BASES["integral"]()))
+@pytest.mark.parametrize("base", ["integral", "integral in limits"])
+def test_lanes_have_the_bits_of_single_runs(base: str) -> None:
+    simulator = Simulator(ROBOT, WRAPPERS["digital"](BASES[base]()))
     rng = np.random.default_rng(4)
     q, v = Q0 + rng.normal(0.0, 0.05, (11, 2)), V0 + rng.normal(0.0, 0.05, (11, 2))
     together = simulator.run_batch(q, v, 0.3, step=STEP)
