@@ -381,6 +381,31 @@ class Record:
         except EruginError as error:
             return error
 
+    def _failed_inside(self, window: SampleWindow, lane: int, index: int) -> EruginError | None:
+        """Return the error of a law with a memory inside the step after a sample; None if it has none there.
+
+        The stages are those of the classical Runge-Kutta method, whatever the method of the run.
+        """
+        run, law, controller = self.run, self._law, self.run.controller
+        assert law is not None
+        assert controller is not None
+        nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
+        x, t, z = window.states[lane, index], run.time(window.first + index), window.data["memory"][lane, index]
+        with run.lock, run.loop.replay(self.p[lane], window.n - 1 - index, z) as rate:
+            slope = rate(t, x)
+            for share in (0.5, 0.5, 1.0):
+                time, place = t + share * run.step, x + share * run.step * slope
+                try:
+                    arguments = controller.arguments(time, place[:nq], place[nq:], self.p[lane, split:])
+                    tick = controller.evaluate(*arguments, law.restore(z))
+                    error = controller.failure(tick, time)
+                except EruginError as raised:
+                    error = raised
+                if error is not None:
+                    return error
+                slope = rate(time, place)
+        return None
+
     def _remember(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
         """Keep the memories after each lane's last samples."""
         if "memory" not in window.data:
@@ -403,10 +428,13 @@ class Record:
         else:
             self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.reason}"
         if ending.status is Status.NOT_FINITE and "memory" in window.data:
-            error = self._evaluated(window, lane, ending.index)
+            inside = ending.index > 0 and not np.isfinite(window.states[lane, ending.index]).all()
+            within = self._failed_inside(window, lane, ending.index - 1) if inside else None
+            where = f"at t = {t:g} s" if within is None else f"in the step after t = {t - run.step:g} s"
+            error = within or self._evaluated(window, lane, ending.index)
             if isinstance(error, EruginError):
                 self.failure[lane] = next((s for kind, s in FAILURES.items() if isinstance(error, kind)), Status.FAILED)
-                self.ending[lane] = f"at t = {t:g} s: {error}"
+                self.ending[lane] = f"{where}: {error}"
         if ending.by_program and run.controller is not None:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]

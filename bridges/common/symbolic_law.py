@@ -104,7 +104,7 @@ def _reason(controller: Controller, period: float | None) -> str:
     if isinstance(controller, ProgramController) and not expressed:
         return (
             "rows nonlinear in the accelerations are solved by iteration at each tick, on a branch kept in memory: "
-            "write them so that they are affine in the accelerations"
+            "write them so that they are affine in the accelerations, or bound the iteration by newton_steps="
         )
     if expressed:
         return f"{lost}, or use a controller without memory"

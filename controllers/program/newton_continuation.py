@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import vector
+from ..law import Fields, select
 from ..realization import RealizedMotion
 from .program import Program
 
@@ -245,18 +246,12 @@ class NewtonContinuation:
             ModelError: for a guess of another shape or in other symbols.
         """
         robot, c = program.robot, program.robot.coordinates
-        free = robot.unforced_acceleration[0]
         shift, centre = ca.SX.sym("shift", len(program.rows)), ca.SX.sym("centre", c.nv)
-        realized = build(program.shifted(shift - program.theta @ centre))
-        misfit = realized.acceleration + centre - c.a
-        curved = [i for i, affine in enumerate(program.affine) if not affine]
+        equations = _equations(program, build(program.shifted(shift - program.theta @ centre)).acceleration + centre)
+        free, curved = equations["free"], _curved_rows(program)
         theta = ca.vertcat(*(program.theta[i, :] for i in curved))
-        A, _ = robot.natural_form
         outputs = {
-            "misfit": misfit,
-            "slope": ca.jacobian(misfit, c.a),
-            "metric": robot.mass_matrix + A.T @ ca.diag(robot.augmentation) @ A,
-            "free": free,
+            **equations,
             "missed": program.theta @ c.a - program.beta,
             "rows": theta,
             "reach": robot.mobility(theta.T)[0],
@@ -401,6 +396,110 @@ class NewtonContinuation:
             f"state at t = {last.place[0]:g} s, or meets another one there: {self._missed(place, root.x)} beyond it. "
             "If this state belongs to another motion, call reset() first."
         )
+
+
+class NewtonSteps:
+    """The root of F(a) = 0, as of :class:`NewtonContinuation`, by at most K full Newton steps, as expressions.
+
+    The steps start from the acceleration at the last sample; without one, and where a nonlinear row has been switched
+    on since, from the guess. They end at a root, and where a step leaves more than a quarter of the misfit.
+
+    Attributes:
+        steps: K.
+        memory: symbols of the acceleration at the last sample, 1 if there is one, and the rows that were on then.
+        acceleration: a, shape (nv,); the last iterate if there is no root.
+        found: 1 if it is a root, shape (1,).
+        updated: the memory after a sample; unchanged if there is no root.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        build: Callable[[Program], RealizedMotion],
+        guess: ArrayLike | ca.SX | None,
+        steps: int,
+    ) -> None:
+        """Write the steps one after the other.
+
+        Args:
+            program: program with rows nonlinear in the accelerations.
+            build: function from a program to its motion, as in :class:`NewtonContinuation`.
+            guess: start of the first search, likewise.
+            steps: K.
+
+        Raises:
+            ModelError: for a guess of another shape or in other symbols.
+        """
+        c, self.steps = program.robot.coordinates, steps
+        equations = _equations(program, build(program).acceleration)
+        metric, free = equations["metric"], equations["free"]
+        at = ca.Function("at", [c.a], [equations["misfit"], equations["slope"]], {"allow_free": True})
+        fields = Fields({"acceleration": c.nv, "known": 1, "active": len(program.rows)})
+        self.memory = ca.SX.sym("Newton_z", len(fields))
+        m, curved = fields.split(self.memory), _curved_rows(program)
+        first = m["known"] == 0
+        for i in curved:
+            first = ca.logic_or(first, program.active[i] > m["active"][i])
+        x = select(first, free if guess is None else _guess_expression(program, guess), m["acceleration"])
+
+        def length(vector: ca.SX) -> ca.SX:
+            # NaN stays NaN, which fmax would not keep.
+            square = ca.dot(vector, metric @ vector)
+            return ca.sqrt(ca.if_else(square < 0, 0, square))
+
+        def size(x: ca.SX, misfit: ca.SX) -> ca.SX:
+            return ca.fmax(ca.fmax(length(x), length(x + misfit)), length(free))
+
+        misfit, slope = at.call([x])
+        moves: ca.SX = ca.SX(1)
+        for _ in range(steps):
+            place = x - ca.solve(slope, misfit)
+            tried, steeper = at.call([place])
+            inexact = length(misfit) > EXACT * size(x, misfit)
+            contracts = length(tried) <= CONTRACTION * length(misfit)
+            moves = ca.logic_and(moves, ca.logic_and(inexact, contracts))
+            x, misfit = select(moves, place, x), select(moves, tried, misfit)
+            slope = ca.reshape(select(moves, ca.vec(steeper), ca.vec(slope)), c.nv, c.nv)
+        self.acceleration, self.found = x, length(misfit) <= ACCEPTED * size(x, misfit)
+        after = {"acceleration": x, "known": ca.SX(1), "active": program.active}
+        self.updated = select(self.found, fields.join(after), self.memory)
+
+    def failure(self, missed: Array, program: Program) -> str:
+        """Return the sentence on a state without a root.
+
+        Args:
+            missed: residual of each row at the last iterate, shape (m,).
+            program: the program.
+        """
+        curved = _curved_rows(program)
+        worst = max(curved, key=lambda i: abs(float(missed[i])) if np.isfinite(missed[i]) else np.inf)
+        return (
+            f"No acceleration was found in {self.steps} Newton steps from that of the last sample: row "
+            f"{program.rows[worst]!r} is missed by {missed[worst]:.3g}. Sample more often, allow more newton_steps, or "
+            "omit newton_steps: the branch is then followed in Python, in as many steps as it takes."
+        )
+
+
+def _equations(program: Program, required: ca.SX) -> dict[str, ca.SX]:
+    """Return F, ∂F/∂a, the metric of their lengths, and the acceleration without control.
+
+    Args:
+        program: the program.
+        required: A(a), acceleration required by the rows linearized about a, shape (nv,).
+    """
+    robot, c = program.robot, program.robot.coordinates
+    misfit, (A, _) = required - c.a, robot.natural_form
+    return {
+        "misfit": misfit,
+        "slope": ca.densify(ca.jacobian(misfit, c.a)),
+        "metric": robot.mass_matrix + A.T @ ca.diag(robot.augmentation) @ A,
+        "free": robot.unforced_acceleration[0],
+    }
+
+
+def _curved_rows(program: Program) -> list[int]:
+    """Return the indices of the rows that are nonlinear in the accelerations."""
+    return [i for i, affine in enumerate(program.affine) if not affine]
 
 
 def _orientation(slope: Array) -> float:

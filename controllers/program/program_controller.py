@@ -14,27 +14,30 @@ from numpy.typing import ArrayLike, NDArray
 from ...constraints.constraint import Constraint
 from ...robots.manifold.branch_acceleration import BranchModels
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError, SingularProgramError
-from ...symbolic.validation import all_finite, positive, read_only_copy
+from ...symbolic.kernel import Kernel
+from ...symbolic.validation import all_finite, positive, read_only_copy, whole
 from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
 from ..bounded.control_limits import ControlLimits
 from ..bounded.problem import BoundedRealization
 from ..bounded.quadratic_program import QpSolver
 from ..bounded.static_holding import StaticHolding
 from ..controller import ERRORS, Controller, RegularTick, Tick
-from ..law import Law
+from ..law import Law, LawMemory, select
 from ..multipliers.method import MultiplierMethod
 from ..multipliers.method_selection import default_method
-from ..realization import ActuatedRealization, IdealRealization, Realization
+from ..realization import ActuatedRealization, IdealRealization, Realization, RealizedMotion
 from ..status import Status
 from ..traits import Trait
 from .diagnostics import NEARLY_DEPENDENT, ProgramDiagnostics
 from .kernels import ProgramKernels
-from .newton_continuation import NewtonContinuation
+from .newton_continuation import NewtonContinuation, NewtonSteps
 from .program import Program
 from .solution import Solution, equivalent_reactions
 
 Array = NDArray[np.float64]
 
+MOST_STEPS = 60
+"""Greatest number of Newton steps: each is written out, and roots that take more are not near the last one."""
 REALIZATIONS: tuple[Realization, ...] = (IdealRealization(), ActuatedRealization(), BoundedRealization())
 
 
@@ -57,6 +60,7 @@ class ProgramController(Controller):
         method: MultiplierMethod | None = None,
         tolerance: float = 1e-10,
         acceleration_guess: ArrayLike | ca.SX | None = None,
+        newton_steps: int | None = None,
         limits: ControlLimits | None = None,
         priorities: Iterable[str | Iterable[str]] | None = None,
         solver: QpSolver | None = None,
@@ -74,6 +78,9 @@ class ProgramController(Controller):
             acceleration_guess: for rows nonlinear in the accelerations, the start of the search for the first root,
                 which selects the branch: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
                 without control if not given.
+            newton_steps: for rows nonlinear in the accelerations, the number of Newton steps from the acceleration at
+                the last sample; the law then is expressions, which run compiled and can be exported, and fails where
+                the steps do not reach a root. If not given, the branch is followed in Python, however many it takes.
             limits: limits of inputs, power and joints, when bounded; those of the robot if not given.
             priorities: names of constraints, or groups of names, in the order in which they are satisfied when limits
                 do not allow all; those not named come last. All are equal if not given.
@@ -108,11 +115,15 @@ class ProgramController(Controller):
         output = self._realized.force if self.applies_force else self._realized.input
         if program.is_affine and acceleration_guess is not None:
             raise ModelError("acceleration_guess requires a row that is nonlinear in the accelerations; all are affine")
-        self._branch = (
-            None
-            if program.is_affine
-            else NewtonContinuation(program, lambda p: self.realization.build(p, self.method), acceleration_guess)
-        )
+        if program.is_affine and newton_steps is not None:
+            raise ModelError("newton_steps requires a row that is nonlinear in the accelerations; all are affine")
+        self._branch: NewtonContinuation | None = None
+        self._newton: NewtonSteps | None = None
+        if newton_steps is not None:
+            count = whole("newton_steps", newton_steps, most=MOST_STEPS)
+            self._newton = NewtonSteps(program, self._realize, acceleration_guess, count)
+        elif not program.is_affine:
+            self._branch = NewtonContinuation(program, self._realize, acceleration_guess)
         self._law = Law(
             output=output,
             deviation=program.deviation,
@@ -132,7 +143,7 @@ class ProgramController(Controller):
     @property
     def law(self) -> Law | None:
         """Output, deviation and pivots as expressions; None where each tick solves equations or a programme."""
-        return self._law if self._branch is None and self._bounded is None else None
+        return self._law if self.program.is_affine and self._bounded is None else None
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -161,7 +172,9 @@ class ProgramController(Controller):
 
     @property
     def initial_memory(self) -> object | None:
-        """No samples yet, for bounded inputs; None for other realisations."""
+        """No samples yet, for bounded inputs and a number of Newton steps; None for other laws."""
+        if self._newton is not None:
+            return read_only_copy(np.zeros(self._newton.memory.numel()))
         return None if self._bounded is None else BoundedMemory()
 
     def sampled_law(self, period: float) -> Law | None:
@@ -170,8 +183,19 @@ class ProgramController(Controller):
         Args:
             period: time between samples [s].
         """
-        law = super().sampled_law(period)
-        return law if self._bounded is None else self._bounded.sampled_law(self._law)
+        law, newton, a = super().sampled_law(period), self._newton, self.robot.coordinates.a
+        if self._bounded is not None:
+            return self._bounded.sampled_law(self._law)
+        if newton is None:
+            return law
+        nothing = ca.SX.nan(self._law.output.numel(), 1)
+        law = self._law.at(a, newton.acceleration, deviation=False)
+        return dataclasses.replace(
+            law,
+            output=select(newton.found, law.output, nothing),
+            status=ca.if_else(newton.found, int(Status.OK), int(Status.NOT_CONVERGED)),
+            memory=LawMemory(newton.memory, np.zeros(newton.memory.numel()), newton.updated),
+        )
 
     def reset(self) -> None:
         """Reset the branch of accelerations, for rows nonlinear in them, and the last samples when bounded."""
@@ -203,7 +227,7 @@ class ProgramController(Controller):
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: parameters, the whole vector.
-            memory: the last samples, for bounded inputs.
+            memory: the last samples, for bounded inputs and a number of Newton steps.
 
         Raises:
             SingularProgramError: at a singular position of the mechanism where velocities do not determine the branch
@@ -213,7 +237,7 @@ class ProgramController(Controller):
         known = t, q, v, p
         if self._bounded is not None:
             return self._bounded_tick(self._bounded, known, memory)
-        arguments, failure = self._with_acceleration(known)
+        arguments, failure = self._with_acceleration(known, memory)
         output, relative, pivots, active, *counts = map(np.atleast_1d, self._kernels.observed(*arguments))
         if counts and (branch := self._on_branch(known, counts[0][0])) is not None:
             tick = branch[0].evaluate(*branch[1], memory)
@@ -240,6 +264,7 @@ class ProgramController(Controller):
             relative,
             active,
             deviation=functools.partial(self._deviation_at, known),
+            memory=None if self._newton is None else lambda: read_only_copy(self._newton_steps(known, memory)[1]),
             error=check() if lost else None,
             check=check,
         )
@@ -321,7 +346,9 @@ class ProgramController(Controller):
             if branch is not None:
                 return self._solve_on_branch(known, memory, *branch)
         outcome = None if self._bounded is None else self._bounded.decide(memory, *known)
-        arguments, failure = self._with_acceleration(known) if outcome is None else ((*known, outcome.input), "")
+        arguments, failure = (
+            self._with_acceleration(known, memory) if outcome is None else ((*known, outcome.input), "")
+        )
         # Kernels return vectors of one entry as scalars.
         lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
         data = self._kernels.data.at(*known, a)
@@ -406,7 +433,7 @@ class ProgramController(Controller):
             raise SingularProgramError(f"at t = {t:g}: {error}") from error
         if found is None:
             return None
-        if self._branch is not None:
+        if not self.program.is_affine:
             names = ", ".join(repr(row) for row, ok in zip(self.rows, self.program.affine, strict=True) if not ok)
             raise SingularProgramError(
                 f"at t = {t:g}: {self.robot.name} is in a singular position, or next to one, where accelerations are "
@@ -478,8 +505,30 @@ class ProgramController(Controller):
     def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
         return np.atleast_1d(self._kernels.whole(*arguments)[-2])
 
-    def _with_acceleration(self, arguments: tuple[ArrayLike, ...]) -> tuple[tuple[ArrayLike, ...], str]:
+    def _realize(self, program: Program) -> RealizedMotion:
+        return self.realization.build(program, self.method)
+
+    def _newton_steps(self, arguments: tuple[ArrayLike, ...], memory: object | None) -> tuple[Array, ...]:
+        """Acceleration and memory after a number of Newton steps, the flag of a root, and the residuals of the rows."""
+        return tuple(map(np.atleast_1d, self._newton_kernel(*arguments, np.asarray(memory, dtype=np.float64))))
+
+    @functools.cached_property
+    def _newton_kernel(self) -> Kernel:
+        newton, program, robot = self._newton, self.program, self.robot
+        assert newton is not None
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.parameters.symbols, "z": newton.memory}
+        a = robot.coordinates.a
+        missed = ca.substitute(program.theta @ a - program.beta, a, newton.acceleration)
+        outputs = {"acceleration": newton.acceleration, "memory": newton.updated, "found": newton.found}
+        return Kernel("newton_steps", symbols, {**outputs, "missed": missed})
+
+    def _with_acceleration(
+        self, arguments: tuple[ArrayLike, ...], memory: object | None
+    ) -> tuple[tuple[ArrayLike, ...], str]:
         """Return the arguments, with the acceleration if rows are nonlinear in it, and why it was not found, if so."""
+        if self._newton is not None:
+            place, _, at_root, missed = self._newton_steps(arguments, memory)
+            return (*arguments, place), "" if at_root[0] else self._newton.failure(missed, self.program)
         if self._branch is None:
             return arguments, ""
         t, q, v, p = arguments

@@ -16,6 +16,7 @@ Q0, V0 = [0.3, 0.5], [0.8, 0.1]
 FAILING = ("dropout", "held samples", "patience", "doubtful")
 CASES = [
     *((base, wrapper) for base in ("integral", "adaptive", "integral in limits") for wrapper in ("none", "digital")),
+    *(("implicit", wrapper) for wrapper in ("none", "digital")),
     *(("limits", wrapper) for wrapper in ("none", "hold", "encoders", "spare", "digital")),
     *(
         ("program", wrapper)

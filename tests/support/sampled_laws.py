@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, holonomic, nonholonomic
+from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Reference
 from erugin.controllers.baselines import PDGravity
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
@@ -38,6 +38,15 @@ def program() -> Program:
     return Program(robot, [*rows, nonholonomic(robot.v[1] - 0.5 * robot.v[0], name="second")])
 
 
+def implicit() -> Program:
+    """A row that is nonlinear in the accelerations."""
+    q, v, a = ROBOT.q, ROBOT.v, ROBOT.coordinates.a
+    wanted = -20.0 * (q[0] - 0.3 - 0.2 * ca.sin(3 * ROBOT.t)) - 9.0 * v[0]
+    return Program(
+        ROBOT, [second_order(a[0] + 0.1 * a[0] ** 3 / (1 + a[0] ** 2) - wanted), nonholonomic(v[1] - 0.5 * v[0])]
+    )
+
+
 def limits() -> ControlLimits:
     """Limits that bind at some of the samples only."""
     return ControlLimits.of(ROBOT, effort=[10.0, 3.0], rate=[2000.0, np.inf], speed=[2.0, np.inf])
@@ -51,6 +60,7 @@ BASES: dict[str, Callable[[], Controller]] = {
     "program": lambda: ProgramController(program(), realization="actuated"),
     "integral": lambda: IntegralProgramController(program(), realization="actuated", bound=0.4),
     "adaptive": lambda: AdaptiveProgramController(program(), {"m2": (0.3, 1.5)}),
+    "implicit": lambda: ProgramController(implicit(), realization="actuated", newton_steps=8),
     "limits": lambda: ProgramController(program(), realization="bounded", limits=limits()),
     "integral in limits": lambda: IntegralProgramController(
         program(), realization="bounded", limits=limits(), bound=0.4

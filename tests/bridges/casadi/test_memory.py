@@ -59,7 +59,7 @@ def test_inputs_within_limits_are_a_call_in_an_expression_of_the_users() -> None
 
 
 @pytest.mark.parametrize("wrapper", ["none", "saturation", "both delays", "observer", "hold", "lag"])
-@pytest.mark.parametrize("base", ["program", "integral", "adaptive"])
+@pytest.mark.parametrize("base", ["program", "integral", "adaptive", "implicit"])
 def test_a_file_has_the_memory(base: str, wrapper: str, tmp_path: Path) -> None:
     controller = WRAPPERS[wrapper](BASES[base]())
     export(controller, tmp_path / "law.json", period=STEP)

@@ -43,7 +43,7 @@ STATES = [*(f"q.{name}" for name in ROBOT.coordinates.names), *(f"v.{name}" for 
     ("base", "wrapper"),
     [
         *(("integral", "none"), ("adaptive", "observer"), ("program", "both delays"), ("program", "saturation")),
-        *(("limits", "none"), ("limits", "encoders"), ("integral in limits", "digital")),
+        *(("implicit", "none"), ("limits", "none"), ("limits", "encoders"), ("integral in limits", "digital")),
     ],
 )
 def test_the_law_gives_what_python_gives_at_each_sample(

@@ -16,7 +16,7 @@ from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS
 PUSH = np.array([0.4, -0.3])
 CASES = [
     *(("integral", "none"), ("adaptive", "encoders"), ("program", "both delays"), ("program", "lag")),
-    *(("program", "hold"), ("limits", "none"), ("integral in limits", "rate")),
+    *(("program", "hold"), ("implicit", "none"), ("limits", "none"), ("integral in limits", "rate")),
 ]
 
 

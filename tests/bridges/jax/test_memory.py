@@ -16,7 +16,7 @@ from ...support.sampled_laws import BASES, STEP, WRAPPERS, in_python, samples
 
 CASES = [
     *(("integral", name) for name in ("none", "saturation", "both delays")),
-    *(("adaptive", "observer"), ("program", "lag"), ("program", "hold")),
+    *(("adaptive", "observer"), ("program", "lag"), ("implicit", "none"), ("program", "hold")),
 ]
 
 
