@@ -405,7 +405,10 @@ class Controller(Picklable, ABC):
             ModelError: for a value of another kind.
         """
         kind = type(self.initial_memory)
-        if not isinstance(memory, kind):
+        same = isinstance(memory, kind)
+        if same and isinstance(memory, np.ndarray):
+            same = memory.shape == np.asarray(self.initial_memory).shape
+        if not same:
             raise ModelError(f"memory must be a memory of {type(self).__name__}, {kind.__name__}, got {memory!r}")
         self.memory = memory
 
@@ -515,8 +518,13 @@ class SymbolicController(Controller):
         """
         known = t, q, v, p, NOTHING if memory is None else np.asarray(memory)
         output, pivots, relative, active, reported = map(np.atleast_1d, self._observed(*known))
-        status = Status(int(reported[0])) if reported.size and np.isfinite(reported[0]) else Status.OK
-        failed = ERRORS.get(status)
+        # Where it is NaN the output is, too.
+        number = float(reported[0]) if reported.size and np.isfinite(reported[0]) else 0.0
+        if number not in set(Status):
+            name = type(self).__name__
+            raise ModelError(f"at t = {t:g}: the status of {name} must be the number of a Status, got {number:g}")
+        status = Status(int(number))
+        failed = None if status.is_safe else ERRORS.get(status, NotConvergedError)
         return Tick(
             output,
             pivots,
@@ -534,7 +542,7 @@ class SymbolicController(Controller):
         law = self.build_law()
         if law.random.numel():
             raise ModelError(f"{type(self).__name__} draws random numbers: wrap a law without them in Noise or Dropout")
-        return law
+        return law.where_safe()
 
     @functools.cached_property
     def _observed(self) -> Kernel:

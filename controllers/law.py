@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..symbolic.validation import read_only_copy
+from .status import Status
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -24,7 +25,7 @@ class LawMemory:
     Attributes:
         symbols: z, shape (k,): before the sample in ``update``, after the last sample in the expressions of the law.
         initial: z before the first sample, shape (k,).
-        update: g, shape (k,).
+        update: g, shape (k,); z where the law refuses the sample.
         random: w, symbols of the random numbers of a sample, shape (r,).
         draw: function of the times of all samples that the law gets [s], and of flags of those that are finite, shape
             (n,) each, that returns w at each sample, shape (n, r).
@@ -62,7 +63,8 @@ class Law:
         tolerance: a row is dependent if its relative pivot is not above this.
         linearizations: name of each constraint and the state matrix of its perturbation equation, in the parameters.
         active: 1 where a row is on and 0 where it is off, shape (m,); empty if all rows are always on.
-        status: number of the :class:`~erugin.controllers.Status`: OK, LIMITED or HELD; empty if it is always OK.
+        status: number of the :class:`~erugin.controllers.Status`: OK, LIMITED or HELD, or the reason why the output
+            is NaN; empty if it is always OK.
         memory: what the law remembers; None for a law without memory.
     """
 
@@ -135,6 +137,31 @@ class Law:
             v: velocities, shape (nv,).
         """
         return is_regular(ca.vertcat(t, q, v, self.output), self.relative_pivots, self.tolerance)
+
+    def where_finite(self, q: ca.SX, v: ca.SX) -> Law:
+        """Return the law without an output, and with the same memory, where the state is not finite.
+
+        Args:
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return self._where(is_finite(ca.vertcat(q, v)))
+
+    def where_safe(self) -> Law:
+        """Return the law without an output, and with the same memory, where its status is not OK, LIMITED or HELD."""
+        if not self.status.numel():
+            return self
+        safe = ca.SX(0)
+        for status in (Status.OK, Status.LIMITED, Status.HELD):
+            safe = ca.logic_or(safe, self.status == int(status))
+        return self._where(safe)
+
+    def _where(self, condition: ca.SX) -> Law:
+        memory = self.memory
+        if memory is not None:
+            memory = replace(memory, update=select(condition, memory.update, memory.symbols))
+        missing = ca.SX.nan(self.output.numel(), 1)
+        return replace(self, output=select(condition, self.output, missing), memory=memory)
 
     def after_sample(self) -> Law:
         """Return the law just after a sample, in the memory before it."""

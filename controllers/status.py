@@ -55,7 +55,8 @@ _SENTENCES = {
         "An iteration ended without reaching its tolerance, so there is no usable result. For proximal steps with "
         "rows that nearly depend on each other, use more steps, a smaller epsilon, or LeastNormMultipliers(). "
         "Rows nonlinear in the accelerations may have no root here: relax them, or choose another branch by "
-        "acceleration_guess."
+        "acceleration_guess. The programme of limits may have failed before there was an input to hold: start from a "
+        "state that the limits allow."
     ),
     Status.CONTRADICTORY: (
         "No force satisfies all rows here: remove one of them, keep away from positions where they contradict each "
@@ -66,7 +67,8 @@ _SENTENCES = {
         "least, serving the rows of higher priority first. Use a slower motion, slower gains or fewer rows."
     ),
     Status.HELD: (
-        "There is no new output for this sample: the last safe one is applied instead. See the message for the cause."
+        "There is no new output for this sample, because the law or its programme of limits failed: the last safe one "
+        "is applied instead. In Python the message has the cause."
     ),
     Status.BLOCKED: (
         "A point that follows a field no longer advances along its path, or lies inside a barrier. Pass the barriers "

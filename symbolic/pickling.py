@@ -183,7 +183,8 @@ class _PickleWriter:
                 if code < 0 or count not in (1, 2):
                     raise ModelError(
                         f"the expression {str(node)[:80]} calls a function that is not made of scalar operations, and "
-                        "cannot be pickled: use functions without never_inline"
+                        "cannot be pickled: use functions without never_inline, and pickle the controller in place of "
+                        "the expressions of its law within limits"
                     )
                 below = [node.dep(i) for i in range(count)]
                 operands = [each.element_hash() for each in below]

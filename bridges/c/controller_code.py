@@ -260,9 +260,7 @@ class ControllerCode:
         """Name of each status → its number and sentence."""
         own = [Status.OK, Status.CONTRADICTORY if self.contradictory else Status.SINGULAR, Status.NOT_FINITE]
         if self.has_status:
-            own += [Status.LIMITED, Status.HELD]
-        if self.kernel.blocks:
-            own.append(Status.NOT_CONVERGED)
+            own += [Status.LIMITED, Status.HELD, Status.NOT_CONVERGED]
         found = {each.name: (int(each), each.sentence) for each in own}
         return found | {"NOT_FINITE_INPUT": (NOT_FINITE_INPUT, INPUT_MESSAGE)}
 
@@ -381,7 +379,8 @@ const char *{name}_status_text(int status)
             f"Work: {self.work_summary}; {self._loops}.",
             f"Memory: none is allocated or retained. The parameters{' and the memory of the law' * self.remembers} "
             "belong to the caller; intermediate results use "
-            f"{8 * self.kernel.work} bytes of stack, or of workspace from the caller, besides the compiler's own use.",
+            f"{8 * self.kernel.work} bytes of stack, or of workspace from the caller{self._stack}, besides the "
+            "compiler's own use.",
             "Threads: all memory that is written belongs to the caller, so any number of ticks may run concurrently.",
             "Units are SI units and radians.",
         )
@@ -390,11 +389,19 @@ const char *{name}_status_text(int status)
     @property
     def _loops(self) -> str:
         """Loops and branches of a tick, in words."""
-        blocks = dict.fromkeys(self.kernel.blocks)
-        if not blocks:
+        found = [sum(block.steps for block in source.blocks) for source in (self.kernel, self.update)]
+        if not any(found):
             return "no loop of unknown length, no recursion, branches in comparisons only"
-        bounds = ", and ".join(f"{block.bound}" for block in blocks)
-        return f"besides, {bounds}; no recursion, other branches in comparisons only"
+        return (
+            f"besides, at most {found[0]} steps of the active-set method for limits, and {found[1]} per sample; no "
+            "recursion, other branches in comparisons only"
+        )
+
+    @property
+    def _stack(self) -> str:
+        """Stack of algorithms with loops, in words; empty if there are none."""
+        stack = max((block.stack for block in self.kernel.blocks), default=0)
+        return f", and the method for limits about {stack} bytes of stack more" if stack else ""
 
     @property
     def applied(self) -> tuple[str, ...]:
@@ -498,7 +505,7 @@ int {name}_sample(const {name}_parameters *parameters, double t, const double q[
         checked *= bool(rows)
         copied = "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
         known = "(int)reported" if self.has_status else f"{upper}_OK"
-        if self.kernel.blocks:
+        if self.has_status:
             failed = f"{upper}_{Status.NOT_CONVERGED.name}"
             checked = f"    if ((int)reported == {failed})\n        return {failed};\n{checked}"
         return f"""\

@@ -337,7 +337,7 @@ def export(
     """
     if saturate:
         controller = saturated(controller)
-    law = require_symbolic_law(controller, "be written as C", period=period, carries_status=True)
+    law = require_symbolic_law(controller, "be written as C", period=period)
     c = controller.robot.coordinates
     require_name("a law in C", name, BridgeError)
     word = law_identifier(name)

@@ -133,21 +133,11 @@ class _ExpressionWriter:
         computed = [k for k, entry in enumerate(tape.entries) if entry[0] not in (INPUT, CONSTANT)]
         self.pieces = [computed[first : first + CHUNK_SIZE] for first in range(0, len(computed), CHUNK_SIZE)]
         self.slots: dict[int, int] = {}
-        self.passed: dict[int, int] = {}  # place in w of each argument of a block, by its value of PASS
-        self.found: dict[int, int] = {}  # first place in w of the results of a block, by its value of CALL
-        self.work = 0
+        self.passed, self.found, self.work = tape.call_places(0)
         self._allocate()
 
     def _allocate(self) -> None:
         entries = self.tape.entries
-        for k, (operation, _, before) in enumerate(entries):
-            if PASS <= operation < CALL:
-                first = before not in self.passed
-                self.passed[k] = self.work if first else self.passed[before] + 1
-                self.work += self.tape.blocks[operation - PASS].sizes[0] if first else 0
-            elif CALL <= operation < RESULT:
-                self.found[k] = self.work
-                self.work += self.tape.blocks[operation - CALL].sizes[1]
         last: dict[int, int] = {}
         for i, piece in enumerate(self.pieces):
             for k in piece:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,6 +141,11 @@ class LoadedController(SymbolicController):
             )
         return super().sampled_law(period)
 
+    @functools.cached_property
+    def _law(self) -> Law:
+        # As it was written: where its status says so, it has no output already.
+        return self.build_law()
+
     def build_law(self) -> Law:
         """Build the expressions of the file."""
         c, placement = self.robot.coordinates, self._placement
@@ -188,7 +194,7 @@ def export(
         )
     if saturate:
         what = saturated(what)
-    law = require_symbolic_law(what, "be written as a file", period=period, carries_status=True)
+    law = require_symbolic_law(what, "be written as a file", period=period)
     parameters = what.parameters
     if p is not None:
         values = dict(zip(parameters.names, parameters.values(p).tolist(), strict=True))

@@ -218,11 +218,11 @@ def _number(value: int | float) -> float | str:
     return value if math.isfinite(value) else repr(value)
 
 
-def _float(content: object) -> float:
+def _float(content: object, what: str = "a constant") -> float:
     if isinstance(content, str) and content in ("inf", "-inf", "nan"):
         return float(content)
     if not isinstance(content, int | float) or isinstance(content, bool):
-        raise BridgeError(f"a constant must be a number, got {_abbreviated(content)}")
+        raise BridgeError(f"{what} must be a number, got {_abbreviated(content)}")
     return float(content)
 
 
@@ -360,7 +360,7 @@ class ControllerContent:
             force = body.get("applies_force")
             initial = period = None
             if body.get("version") == VERSION_WITH_MEMORY:
-                initial = tuple(map(_float, require_list("memory", body.get("memory"))))
+                initial = tuple(_float(x, "a number of the memory") for x in require_list("memory", body.get("memory")))
                 period = positive("period", _finite("period", body)) if initial else None
             if not isinstance(force, bool):
                 raise BridgeError(f"applies_force must be true or false, got {force!r:.60}")
@@ -376,7 +376,7 @@ class ControllerContent:
                 initial,
                 period,
             )
-        except (KeyError, TypeError, ValueError, EruginError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, EruginError) as error:
             raise BridgeError(f"it is damaged: {error}") from error
         content._require_sizes()
         return content

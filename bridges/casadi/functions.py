@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -14,9 +13,14 @@ from ...controllers.program.program import Program
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
+from ...symbolic.validation import positive
 from ..common.symbolic_law import require_symbolic_law, saturated
 
 Model = Robot | Program | Controller
+INITIAL = "initial_memory"
+"""Name of the function that returns a law's memory before the first sample."""
+OF_LAW = ("law", "relative_pivots", "status", "sample")
+"""Names of the functions of a law, which have its memory as an argument."""
 
 
 def functions(
@@ -58,7 +62,9 @@ def functions(
         ModelError: for an expression in symbols that the model does not have, or with the name of an existing function.
         ParameterError: for an unknown parameter.
     """
-    robot, parameters, found, law = _parts(saturated(cast(Controller, model)) if saturate else model, period)
+    if period is not None:
+        positive("period", period)
+    robot, parameters, found, law = _parts(saturated(model) if saturate else model, period)
     z = NOTHING if law is None else law.z
     for name, expression in (expressions or {}).items():
         if name in found or (name == INITIAL and z.numel()):
@@ -82,9 +88,6 @@ def functions(
     return made
 
 
-INITIAL, OF_LAW = "initial_memory", ("law", "relative_pivots", "status", "sample")
-
-
 def _function(name: str, symbols: Mapping[str, ca.SX], parts: Mapping[str, ca.SX]) -> ca.Function:
     word = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
     while "__" in word:
@@ -104,7 +107,7 @@ def _parts(model: Model, period: float | None) -> tuple[Robot, Parameters, dict[
             found["deviation"] = {"value": model.deviation}
         return model.robot, model.parameters, found, None
     if isinstance(model, Controller):
-        law = require_symbolic_law(model, "become CasADi functions", period=period, carries_status=True)
+        law = require_symbolic_law(model, "become CasADi functions", period=period)
         own = {"law": law.output, "relative_pivots": law.relative_pivots}
         own |= {"status": law.status} if law.status.numel() else {}
         own |= {"sample": law.updated} if law.memory is not None else {}

@@ -11,20 +11,17 @@ from ...controllers.wrappers.actuators import Saturation
 from ...controllers.wrappers.sample_and_hold import SampleAndHold
 from ...controllers.wrappers.wrapper import Wrapper
 from ...robots.limits import DECLARE_EFFORT
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.validation import positive
 
 
-def require_symbolic_law(
-    controller: Controller, become: str, *, period: float | None = None, carries_status: bool = False
-) -> Law:
+def require_symbolic_law(controller: Controller, become: str, *, period: float | None = None) -> Law:
     """Return the law as expressions of (t, q, v, p), and of its memory if a period is given.
 
     Args:
         controller: the controller.
         become: what is to be done with it, for the message, after "cannot".
         period: time between samples, for a law with a memory [s]; such a law is rejected if it is not given.
-        carries_status: True if the export carries the statuses LIMITED and HELD of a law.
 
     Raises:
         BridgeError: if it is not given by expressions, has a memory but no period is given, or draws random numbers;
@@ -34,7 +31,7 @@ def require_symbolic_law(
     if not isinstance(controller, Controller):
         raise BridgeError(f"only a Controller can {become}, got {controller!r}")
     law = controller.law
-    if law is None and carries_status and (period is not None or not controller.has_memory):
+    if law is None and (period is not None or not controller.has_memory):
         # Without a memory nothing depends on the period.
         law = controller.sampled_law(1.0 if period is None else positive("period", period))
     if law is None:
@@ -47,8 +44,8 @@ def require_symbolic_law(
     return law
 
 
-def saturated(controller: Controller) -> Controller:
-    """Return the controller with its inputs limited to those of the robot's actuators.
+def saturated(controller: object) -> Controller:
+    """Return the controller with its inputs limited to those of the robot's actuators, u_i in [−u_max,i, u_max,i].
 
     Args:
         controller: the controller.
@@ -57,7 +54,7 @@ def saturated(controller: Controller) -> Controller:
         BridgeError: if its outputs are forces, or the robot has no limits.
     """
     if not isinstance(controller, Controller):
-        raise BridgeError(f"saturate=True requires a Controller, got {controller!r}")
+        raise BridgeError("saturate=True limits the inputs of a law, and there is none here: omit it")
     if controller.applies_force or not np.isfinite(controller.robot.limits.effort).any():
         why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
         if controller.applies_force:
@@ -86,35 +83,36 @@ def _random_wrappers(controller: Controller) -> str:
     return ", ".join(found)
 
 
+def _is_expressed(controller: Controller, period: float | None) -> bool:
+    """True if a law has expressions, perhaps for another period."""
+    try:
+        return controller.sampled_law(period or 1.0) is not None
+    except ModelError:
+        return True
+
+
 def _reason(controller: Controller, period: float | None) -> str:
-    lost = _lost(controller)
+    """Reason why a law cannot be exported as it is, and what to try."""
     if isinstance(controller, Wrapper):
         inner, inside = controller.inner, type(controller.inner).__name__
-        if inner.law is None and inner.sampled_law(period or 1.0) is None:
+        if not _is_expressed(inner, period):
             return f"neither can the {inside} inside it: {_reason(inner, period)}"
         if isinstance(controller, SampleAndHold) and period is not None and period > controller.period:
             return f"it ticks every {controller.period:g} s, but the period is {period:g} s: use one that divides it"
-        return f"{lost}, or use the {inside} inside it"
-    expressed = controller.sampled_law(period or 1.0) is not None
-    if isinstance(controller, ProgramController) and controller.program.is_affine and not expressed:
+        return f"{PERIOD}, or use the {inside} inside it"
+    if _is_expressed(controller, period):
+        return f"{PERIOD}, or use a controller without memory"
+    if isinstance(controller, ProgramController) and controller.program.is_affine:
         return (
             "its programme of limits is solved in Python: leave out solver=, and install a C compiler; or use "
             "realization='actuated' and clip the inputs, by saturate=True"
         )
-    if isinstance(controller, ProgramController) and not expressed:
+    if isinstance(controller, ProgramController):
         return (
             "rows nonlinear in the accelerations are solved by iteration at each tick, on a branch kept in memory: "
             "write them so that they are affine in the accelerations, or bound the iteration by newton_steps="
         )
-    if expressed:
-        return f"{lost}, or use a controller without memory"
     return "it computes each tick in Python; use a controller given by expressions, such as a ProgramController"
 
 
-def _lost(controller: Controller) -> str:
-    """Reason why an export without memory and status cannot contain a law, and what to try."""
-    if controller.has_memory:
-        return (
-            "it has a memory from sample to sample: export it as C or as an FMU with period=, the time between samples"
-        )
-    return "its status may be LIMITED: export it as C or as an FMU, which carry the status"
+PERIOD = "it has a memory from sample to sample, which requires period=, the time between samples"

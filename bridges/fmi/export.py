@@ -175,7 +175,7 @@ def export(
         raise BridgeError(f"version must be {' or '.join(map(repr, get_args(Version)))}, got {version!r}")
     parts = _Parts.of(what, kind, with_plant)
     if saturate:
-        parts = replace(parts, controller=saturated(cast(Controller, parts.controller)))
+        parts = replace(parts, controller=saturated(parts.controller))
     if isinstance(what, Setup):
         given = {"q0": q0, "v0": v0, "p": p, "plant_p": plant_p}
         wrong = [key for key, value in given.items() if value is not None]

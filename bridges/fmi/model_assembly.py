@@ -270,7 +270,7 @@ def controller_model(
         step: proposed communication step [s].
         period: time between samples of a law with a memory [s].
     """
-    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period, carries_status=True)
+    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period)
     robot = controller.robot
     c, labels = robot.coordinates, Labels.of(robot, controller)
     # Accelerations are known in the plant only.
@@ -375,7 +375,7 @@ def closed_loop_model(
         stop: scalar expression of a further output, positive at the end of the motion; none if not given.
         period: time between samples of a law with a memory [s].
     """
-    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period, carries_status=True)
+    law = require_symbolic_law(controller, EXPORT_PHRASE, period=period)
     independent = requires_independent_rows(robot)
     loop = close_loop(robot, controller, stop, monitor_rank=independent, law=law).symbolic()
     assert loop is not None

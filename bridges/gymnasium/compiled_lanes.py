@@ -24,7 +24,7 @@ from .rollout import PeriodSteps, Rows, Stepper
 from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
-RECORDED = ("output", "pivots", "relative", "active", "natural", "natural_relative", "rate")
+RECORDED = ("output", "pivots", "relative", "active", "status", "natural", "natural_relative", "rate")
 """Signals that are recorded at the start of each step, in this order."""
 
 
@@ -109,7 +109,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     assert loop is not None
     t, x, own = loop.symbols.t, loop.symbols.x, ca.vertcat(robot.p, task.controller_p)
     h, t0, action = ca.SX.sym("h"), ca.SX.sym("t0"), ca.SX.sym("action", len(task.low))
-    names, memory = ("output", "pivots", "relative_pivots", "active"), loop.symbols.z
+    names, memory = ("output", "pivots", "relative_pivots", "active", "status"), loop.symbols.z
     parts = [*(ca.densify(loop.outputs[name]) for name in names), NOTHING if loop.law is None else loop.law.updated]
     *law, updated = ca.substitute(parts, [loop.symbols.p], [_loop_parameters(loop, own)])
     if base is None:
@@ -250,6 +250,12 @@ class CompiledLanes(Stepper):
         compiled = rollout_loop.compile(width)
         return compiled if isinstance(compiled, str) else cls(task, rollout_loop, layout, compiled, lanes, threads)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the task and the state; the loop is built and compiled again where the pickle is read."""
+        lanes = self._compiled.lanes
+        made = self.task, self._rollout_loop.shared_parameters, lanes, len(self._x), self._threads
+        return _rebuilt_lanes, made, {"_x": self._x, "_p": self._p, "_z": self._z}
+
     def begin(self, rows: Rows, starts: InitialConditions, t0: float) -> PeriodSteps:
         """Put some lanes at the starts of new runs; a step of zero length evaluates the start."""
         layout = self._layout
@@ -375,3 +381,15 @@ class CompiledLanes(Stepper):
             s[:, 0].copy() if s.shape[1] else np.full(len(rows), -np.inf),
             d[:, 0].copy() if d.shape[1] else np.full(len(rows), np.inf),
         )
+
+
+def _rebuilt_lanes(
+    task: EnvironmentTask, shared: tuple[tuple[int, int], ...], width: int, lanes: int, threads: int
+) -> CompiledLanes:
+    built = build_lane_rollout(task)
+    assert built is not None
+    rollout_loop = replace(built[0], shared_parameters=shared)
+    compiled = rollout_loop.compile(width)
+    if isinstance(compiled, str):
+        raise BridgeError(f"the environment of a pickle cannot be compiled here: {compiled}")
+    return CompiledLanes(task, rollout_loop, built[1], compiled, lanes, threads)

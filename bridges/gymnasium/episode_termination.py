@@ -26,6 +26,7 @@ class StepSignals:
         pivots: pivots of the law's rows, shape (k, n, m).
         relative: these pivots relative to the largest of their constraint, shape (k, n, m).
         active: 1 where a row is active, shape (k, n, m); of size 0 if all always are.
+        status: number of the law's status, shape (k, n, 1); of size 0 if it is always OK.
         natural: pivots of natural rows, shape (k, n, r); of size 0 if they are not monitored.
         natural_relative: these pivots relative to the largest of their constraint, shape (k, n, r).
     """
@@ -34,6 +35,7 @@ class StepSignals:
     pivots: Array
     relative: Array
     active: Array
+    status: Array
     natural: Array
     natural_relative: Array
 
@@ -95,7 +97,7 @@ class EpisodeMonitor:
         within = self._within(after)
         calm, steps = within.copy(), range(signals.output.shape[1])
         for s in steps:
-            calm &= _are_finite(signals.output[:, s])
+            calm &= _are_finite(signals.output[:, s]) & ~_unsafe(signals.status[:, s]).any(axis=1)
         largest = {key: rows[:, at] for key, rows in self._largest.items()}
         for key, bound in (("relative", self._tolerance), ("pivots", 0.0)):
             values: Array = getattr(signals, key)
@@ -156,6 +158,9 @@ class EpisodeMonitor:
                 return Status.SINGULAR, f"{sentence} {Status.SINGULAR.sentence}"
             if finding is not None and (finding.changed[0, s] or finding.falls[0, s]):
                 return Status.SINGULAR, finding.sentence(0, s)
+            if _unsafe(signals.status[i, s]).any():
+                status = Status(int(signals.status[i, s, 0]))
+                return status, status.sentence
             if not np.isfinite(signals.output[i, s]).all():
                 return Status.NOT_FINITE, Status.NOT_FINITE.sentence
         if not np.isfinite(after).all():
@@ -179,6 +184,11 @@ class EpisodeMonitor:
                     largest[at] = np.fmax(largest[at], on)
             self._before[key][at] = values[:, -1]
         self._before["active"][at] = signals.active[:, -1] if switched else 1.0
+
+
+def _unsafe(status: Array) -> Flags:
+    """Return True where a status says that there is no output; NaN says nothing."""
+    return np.asarray((status > 0.0) & (status != Status.LIMITED) & (status != Status.HELD), dtype=np.bool_)
 
 
 def _are_finite(values: Array) -> Flags:

@@ -202,7 +202,7 @@ class InterpretedLane(Stepper):
         self._x, self._p, self._started = starts.x[0].copy(), starts.numbers[0].copy(), True
         self._restart_clock(t0)
         sizes = self._loop.sizes
-        still = {key: np.ones((1, 1, sizes[key])) for key in sizes}
+        still = {key: np.ones((1, 1, sizes[key])) for key in sizes} | {"status": np.zeros((1, 1, sizes["status"]))}
         return self._period(self._signals(still), np.zeros(1), [(t0, self._x)], None)
 
     def step_period(self, rows: Rows, actions: Array) -> PeriodSteps:
@@ -296,7 +296,7 @@ class InterpretedLane(Stepper):
         return self._period(signals, np.array([reward * h]), ends, error)
 
     def _signals(self, recorded: dict[str, Array]) -> StepSignals:
-        keys = ("output", "pivots", "relative_pivots", "active", *NATURAL)
+        keys = ("output", "pivots", "relative_pivots", "active", "status", *NATURAL)
         return StepSignals(*(recorded[key] for key in keys))
 
     def _period(

@@ -16,7 +16,7 @@ from ...symbolic.codegen import SymbolicFunction, Tape
 from ...symbolic.errors import BridgeError, ParameterError, ShapeError, unknown_name
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import not_negative
+from ...symbolic.validation import not_negative, positive
 from ..common.symbolic_law import require_symbolic_law, saturated
 from .translation import translate
 
@@ -137,7 +137,7 @@ def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
 
 
 class JaxSampledLaw(JaxFunction):
-    """A law with a memory, (t, q, v, z, p) → u, whose memory z the caller keeps.
+    """A law with a memory, u = f(t, q, v, z, p), z⁺ = g(t, q, v, z, p) at each sample; the caller keeps z.
 
     Attributes:
         initial_memory: z before the first sample, shape (k,).
@@ -165,12 +165,12 @@ class JaxSampledLaw(JaxFunction):
         p: Mapping[str, ArrayLike | Array] | ArrayLike | Array | None = None,
         z: ArrayLike | Array | None = None,
     ) -> tuple[Array, Array]:
-        """Return the outputs at all samples of a motion, by ``jax.lax.scan``.
+        """Return the outputs at all samples of a motion, each u = f of z after the sample, by ``jax.lax.scan``.
 
         Args:
             t: times of the samples [s], shape (n,).
-            q: coordinates, shape (n, nq).
-            v: velocities, shape (n, nv).
+            q: coordinates, shape (n, nq), in their units.
+            v: velocities, shape (n, nv), in their units.
             p: parameters, as for a call.
             z: memory before the first sample, shape (k,); the initial one if not given.
 
@@ -209,7 +209,8 @@ def export(what: Controller | Robot, *, period: float | None = None, saturate: b
     Branches that are not taken cause no NaN in derivatives. Where rows of a law depend on each other, for which
     ``control`` raises, the value is NaN.
 
-    A law with a memory becomes a :class:`JaxSampledLaw`, (t, q, v, z, p) → u.
+    A law with a memory becomes a :class:`JaxSampledLaw`, (t, q, v, z, p) → u. The statuses LIMITED and HELD are not
+    reported.
 
     Args:
         what: a Controller with a symbolic law, or a Robot.
@@ -221,9 +222,13 @@ def export(what: Controller | Robot, *, period: float | None = None, saturate: b
         BridgeError: for any other object, a controller without a symbolic law, one with a memory if no period is given,
             one whose programme of limits is compiled code, or an operation that JAX does not have.
     """
+    if period is not None:
+        positive("period", period)
+    if saturate:
+        what = saturated(what)
     if isinstance(what, Controller):
-        controller = saturated(what) if saturate else what
-        law = require_symbolic_law(controller, "be exported to JAX", period=period, carries_status=True)
+        controller = what
+        law = require_symbolic_law(controller, "be exported to JAX", period=period)
         import_optional("jax", "jax")
         if law.memory is not None:
             return JaxSampledLaw(controller, law)

@@ -106,13 +106,13 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     with locate_errors(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
-        if chosen.saturate:
-            if what == "plant" or setup.controller is None:
-                raise BridgeError("--saturate limits the inputs of a law, and there is none in a plant: omit it")
-            setup = replace(setup, controller=saturated(setup.controller))
         version, ignored = chosen.fmi or VERSIONS[0], tuple(chosen.ignore)
         request = ExportRequest(setup, name, what, out, version, chosen.overwrite, ignored)
         require_part(request)
+        if chosen.saturate:
+            if what == "plant":
+                raise BridgeError("--saturate limits the inputs of a law, and there is none in a plant: omit it")
+            request = replace(request, setup=replace(setup, controller=saturated(request.controller)))
         require_writable(out.parent)
         try:
             with console.status("writing"):

@@ -273,8 +273,17 @@ class ProgramController(Controller):
         self, bounded: BoundedInputs, known: tuple[float, Array, Array, Array], memory: object | None
     ) -> Tick:
         """Return the tick of bounded inputs, near a singular position those of the branch."""
-        bounded, at = self._bounded_at(bounded, known)
-        outcome = bounded.decide(memory, *at)
+        deviation = functools.partial(self._deviation_at, known)
+        try:
+            bounded, at = self._bounded_at(bounded, known)
+            outcome = bounded.decide(memory, *at)
+        except EruginError as failed:
+            return Tick(
+                np.full(self.robot.u.numel(), np.nan),
+                deviation=deviation,
+                memory=functools.partial(_raise, failed),
+                error=failed,
+            )
         relative, pivots, active = self._constant_rows or map(
             np.atleast_1d, self._kernels.observed(*known, outcome.input)[1:4]
         )
@@ -285,7 +294,7 @@ class ProgramController(Controller):
             active,
             outcome.status,
             functools.partial(bounded.message, outcome, *at),
-            functools.partial(self._deviation_at, known),
+            deviation,
             functools.partial(bounded.advanced, memory, *at),
             check=_nothing_wrong,
         )
@@ -534,6 +543,11 @@ class ProgramController(Controller):
         t, q, v, p = arguments
         found = self._branch.follow(float(np.asarray(t)), np.asarray(q), np.asarray(v), np.asarray(p))
         return (*arguments, found.acceleration), found.failure
+
+
+def _raise(error: EruginError) -> None:
+    """A law remembers nothing of a state in which it has no output."""
+    raise error
 
 
 def _nothing_wrong() -> None:

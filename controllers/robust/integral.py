@@ -19,7 +19,7 @@ from ...symbolic.errors import ModelError, NotFiniteError, unknown_name
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import constant_values, not_negative, positive
 from ..controller import Controller, Tick, memory_after
-from ..law import Fields, Law, LawMemory, is_finite, select
+from ..law import NOTHING, Fields, Law, LawMemory, is_finite, select
 from ..program.program import Program
 from ..program.program_controller import ProgramController
 from ..program.solution import Solution
@@ -286,10 +286,11 @@ class IntegralProgramController(Controller):
         if law.status.numel():
             slope = select(ca.logic_or(room, values * y < 0), y, ca.SX.zeros(count))
         after = {"count": m["count"] + 1, "time": c.t, "deviation": y, "values": values, "slope": slope}
-        inside = inner.at(past, values).updated
+        inside = inner.at(past, values)
         # A sample that is not finite is refused, and one at which the programme of limits fails.
-        regular = is_finite(ca.vertcat(c.q, c.v, law.output) if law.status.numel() else ca.vertcat(c.q, c.v))
-        update = ca.vertcat(select(regular, fields.join(after), z), select(regular, inside, inner.z))
+        decided = ca.vertcat(law.output, inside.output) if law.status.numel() else NOTHING
+        regular = is_finite(ca.vertcat(c.q, c.v, decided))
+        update = ca.vertcat(select(regular, fields.join(after), z), select(regular, inside.updated, inner.z))
         column, initial = ca.vertcat(z, inner.z), np.concatenate([np.zeros(len(fields)), inner.initial])
         memory = LawMemory(column, initial, update, restore=functools.partial(self._restore, fields, inner))
         return replace(law, linearizations=self.linearizations, memory=memory)

@@ -16,7 +16,7 @@ from ...symbolic.validation import read_only_copy, whole
 from ..controller import Controller, Tick
 from ..law import NOTHING, Fields, Law, LawMemory, select
 from ..status import Status
-from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside, terminal_error
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, law_inside, memory_inside, terminal_error
 
 Array = NDArray[np.float64]
 
@@ -122,8 +122,8 @@ class Fallback(Wrapper[FallbackMemory]):
         Args:
             period: time between samples [s].
         """
-        inner = self.inner.sampled_law(period)
-        spare = Law(NOTHING) if self._spare is None else self._spare.sampled_law(period)
+        inner = law_inside(self.inner, period)
+        spare = Law(NOTHING) if self._spare is None else law_inside(self._spare, period)
         if inner is None or spare is None:
             return None
         c, n = self.robot.coordinates, self.size

@@ -21,7 +21,7 @@ from ..controller import Controller, Tick, Values
 from ..law import Law
 from ..status import Status
 from .signal_wrapper import Memory, SignalWrapper
-from .wrapper import Wrapper, WrapperMemory, evaluate_inside, memory_inside
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, law_inside, memory_inside
 
 Array = NDArray[np.float64]
 
@@ -126,7 +126,7 @@ class MeasurementNoise(Wrapper[None]):
         Args:
             period: time between samples [s].
         """
-        inner = self.inner.sampled_law(period)
+        inner = law_inside(self.inner, period)
         law = self._at_measured(inner)
         if law is None or inner is None or law.memory is None:
             return law

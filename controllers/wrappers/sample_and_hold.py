@@ -15,7 +15,7 @@ from ..controller import NOTHING, Controller, Tick
 from ..law import Fields, Law, LawMemory, is_finite, select
 from ..sample_clock import NEAR, SampleClock, ticks
 from ..status import Status
-from .wrapper import Wrapper, WrapperMemory, evaluate_inside, input_error, memory_inside
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, input_error, law_inside, memory_inside
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class SampleAndHold(Wrapper[HoldMemory]):
         Args:
             period: time between samples [s].
         """
-        inner = self.inner.sampled_law(self.period)
+        inner = law_inside(self.inner, self.period)
         if inner is None or period > (1.0 + NEAR) * self.period:
             return None
         c = self.robot.coordinates

@@ -18,7 +18,7 @@ from ..controller import Tick
 from ..law import NOTHING, Fields, Law, LawMemory, is_finite, select
 from ..sample_clock import elapsed
 from ..status import Status
-from .wrapper import Wrapper, WrapperMemory, evaluate_inside, limited_tick, memory_inside
+from .wrapper import Wrapper, WrapperMemory, evaluate_inside, law_inside, limited_tick, memory_inside
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -185,7 +185,7 @@ class SignalWrapper(Wrapper[Array]):
         Args:
             period: time between samples [s].
         """
-        inner = self.inner.sampled_law(period)
+        inner = law_inside(self.inner, period)
         return None if inner is None else self._around(inner, self.capacity(period))
 
     def _around(self, inner: Law, capacity: int) -> Law:

@@ -21,6 +21,7 @@ from ...symbolic.errors import (
     SingularProgramError,
 )
 from ..controller import Controller, Tick, Values, memory_after
+from ..law import Law
 from ..status import Status
 from ..traits import Trait
 
@@ -48,6 +49,17 @@ def evaluate_inside(controller: Controller, t: float, q: Array, v: Array, p: Arr
         if is_usage_error(error):
             raise
         return Tick(np.full(output_size(controller), np.nan), memory=memory, error=error)
+
+
+def law_inside(controller: Controller, period: float) -> Law | None:
+    """Return a law at a measured state as expressions: without an output where it would refuse the state.
+
+    Args:
+        controller: the law.
+        period: time between samples [s].
+    """
+    law, c = controller.sampled_law(period), controller.robot.coordinates
+    return law if law is None or controller.accepts_any_number else law.where_finite(c.q, c.v)
 
 
 def memory_inside(

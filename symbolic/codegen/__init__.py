@@ -2,8 +2,9 @@
 
 from ..runtime_type_checks import check_exports
 from .block import CBlock
-from .c_file import PARAMETER_INPUT, external_text, generator_hash, preamble, rollout_text
+from .c_file import PARAMETER_INPUT, external_text, preamble, rollout_text
 from .c_function import CFunction, c_function
+from .packaged_files import generator_hash
 from .symbolic_function import SymbolicFunction
 from .tape import Tape
 

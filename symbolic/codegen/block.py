@@ -12,6 +12,7 @@ import casadi as ca
 from ..errors import ModelError
 from ..machine_code import load_machine_code
 from .casadi_library import library_text
+from .packaged_files import generator_hash
 
 PREFIX = "block_"
 
@@ -26,14 +27,16 @@ class CBlock:
             its results depend on its arguments alone, and it allocates nothing.
         inputs: number of entries of each argument by name.
         outputs: number of entries of each result by name.
-        bound: bound of its work, a clause for the comments of exported code.
+        steps: bound of the steps of its loops.
+        stack: bytes of stack that its arrays take, about.
     """
 
     name: str
     text: str
     inputs: Mapping[str, int] = field(hash=False)
     outputs: Mapping[str, int] = field(hash=False)
-    bound: str = ""
+    steps: int = 0
+    stack: int = 0
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -111,7 +114,7 @@ def _load(block: CBlock) -> ca.Function | str:
         call = f"{{ const double *const a = in[0]; double *const b = out[0]; {block.called} }}"
         return library_text(name, {"a": (given, 1)}, {"b": (found, 1)}, f"#include <math.h>\n{block.text}", call, 0)
 
-    identity = repr(("block", block.name, block.text, dict(block.inputs), dict(block.outputs)))
+    identity = repr(("block", generator_hash(), block.name, block.text, dict(block.inputs), dict(block.outputs)))
     return load_machine_code(identity, write, functools.partial(_external, name), RuntimeError)
 
 

@@ -129,8 +129,8 @@ class _CWriter:
         self.work_size = 0
         self.slots: dict[int, int] = {}
         self.angles: dict[int, tuple[int, int]] = {}
-        self.passed: dict[int, int] = {}  # place in w of each argument of a block, by its value of PASS
-        self.found: dict[int, int] = {}  # first place in w of the results of a block, by its value of CALL
+        self.passed: dict[int, int] = {}
+        self.found: dict[int, int] = {}
 
     def write(self) -> CFunction:
         """Return all pieces, and the function that calls them."""
@@ -201,14 +201,7 @@ class _CWriter:
     def _allocate(self, pieces: list[list[int | Angles]]) -> None:
         """Allocate slots of w for values that outlive their piece, for angles with their sines, and for calls."""
         entries, last = self.tape.entries, dict[int, int]()
-        for k, (operation, _, before) in enumerate(entries):
-            if PASS <= operation < CALL:
-                block, first = self.tape.blocks[operation - PASS], before not in self.passed
-                self.passed[k] = self.work_size if first else self.passed[before] + 1
-                self.work_size += block.sizes[0] if first else 0
-            elif CALL <= operation < RESULT:
-                self.found[k] = self.work_size
-                self.work_size += self.tape.blocks[operation - CALL].sizes[1]
+        self.passed, self.found, self.work_size = self.tape.call_places(self.work_size)
         for i, piece in enumerate(pieces):
             for item in piece:
                 if isinstance(item, tuple):

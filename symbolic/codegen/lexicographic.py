@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from .block import CBlock
-from .c_file import packaged_text
+from .packaged_files import packaged_text
 
 Array = NDArray[np.float64]
 
@@ -127,8 +127,10 @@ def lexicographic_block(sizes: LexicographicSizes, spheres: Sequence[Sphere] = (
     tag = hashlib.sha256(text.encode()).hexdigest()[:8]
     own = re.sub(r"\b(LEX|lex)_", rf"\g<1>{tag}_", text)
     own = re.sub(r"\bLex(?=[A-Z])", f"Lex{tag}", re.sub(r"\blexicographic\(", f"lexicographic_{tag}(", own))
-    bound = f"at most {sizes.steps} steps of the active-set method for the limits"
-    return CBlock(f"lexicographic_{tag}", own, inputs, outputs, bound)
+    c, most, each = n + limits, max(n, limits, m), len(levels) + len(groups) + 1
+    # The arrays of lex_programme and of what it calls; GCC takes a third more, and saves registers.
+    stack = 3 * n * n + limits * n + m * n + 9 * c + each * (n * n + n + c) + 4 * (m + limits) + 3 * most * (n + 1)
+    return CBlock(f"lexicographic_{tag}", own, inputs, outputs, sizes.steps, 11 * stack + 1200)
 
 
 def _listed(numbers: Sequence[float]) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from .c_file import external_text, generator_hash
+from .c_file import external_text
+from .packaged_files import generator_hash
 from .tape import Tape, share_reciprocals
 
 DEEPEST = 20_000

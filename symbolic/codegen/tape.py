@@ -119,6 +119,27 @@ class Tape:
         """Number of operations, without inputs, constants, outputs and calls."""
         return sum(entry[0] not in (INPUT, CONSTANT) and entry[0] < PASS for entry in self.entries)
 
+    def call_places(self, first: int) -> tuple[dict[int, int], dict[int, int], int]:
+        """Allocate arrays for calls, each with its arguments side by side, and its results.
+
+        Args:
+            first: first free place.
+
+        Returns:
+            The place of each argument by its PASS, that of the first result by its CALL, and the next free place.
+        """
+        passed: dict[int, int] = {}
+        found: dict[int, int] = {}
+        for k, (operation, _, before) in enumerate(self.entries):
+            if PASS <= operation < CALL:
+                begins = before not in passed
+                passed[k] = first if begins else passed[before] + 1
+                first += self.blocks[operation - PASS].sizes[0] if begins else 0
+            elif CALL <= operation < RESULT:
+                found[k] = first
+                first += self.blocks[operation - CALL].sizes[1]
+        return passed, found, first
+
     def split(self, fixed: Iterable[int]) -> tuple[Tape, Tape]:
         """Split off the operations that depend on some inputs alone; the rest reads their results as a further input.
 

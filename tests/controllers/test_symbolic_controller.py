@@ -12,37 +12,16 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges.c import export
-from erugin.controllers import Controller, Law, LawMemory, Status, SymbolicController, Tick
+from erugin.controllers import Controller, Law, Status, Tick
 from erugin.controllers.traits import Trait
 from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot
-from erugin.simulation import Simulator
+from erugin.simulation import SimulationError, Simulator
 from erugin.symbolic import NO_PARAMETERS, ModelError, NotConvergedError
 
-from ..support.sampled_laws import ROBOT, STEP, in_python, samples
+from ..support.sampled_laws import ROBOT, STEP, WRAPPERS, Integrator, in_python, samples
 
 Array = NDArray[np.float64]
-
-
-class Integrator(SymbolicController):
-    """u = −k ∫q dt − d v by rectangles, within ±8; z: the last sample's time, 1 if there was one, the integral."""
-
-    supports = frozenset(Trait)
-    applies_force = False
-
-    def __init__(self, robot: Robot, k: float = 60.0, d: float = 3.0) -> None:
-        self.robot, self.parameters, self.k, self.d = robot, NO_PARAMETERS, k, d
-        self.reset()
-
-    def build_law(self) -> Law:
-        c, z = self.robot.coordinates, ca.SX.sym("z", 4)
-        u = -self.k * z[2:] - self.d * c.v
-        after = ca.vertcat(c.t, 1, z[2:] + ca.if_else(z[1] > 0, c.t - z[0], 0) * c.q)
-        limited = ca.logic_or(*(ca.fabs(u[i]) > 8 for i in range(2)))
-        law = Law.of_errors(ca.fmin(ca.fmax(u, -8), 8), c.q, ("q1", "q2"))
-        return dataclasses.replace(
-            law, status=ca.if_else(limited, int(Status.LIMITED), 0), memory=LawMemory(z, np.zeros(4), after)
-        )
 
 
 class InPython(Controller):
@@ -107,6 +86,13 @@ class Failing(Integrator):
         return dataclasses.replace(law, status=ca.if_else(self.robot.q[0] > 1, int(Status.NOT_CONVERGED), law.status))
 
 
+class Wrong(Integrator):
+    """Reports a number that is no status."""
+
+    def build_law(self) -> Law:
+        return dataclasses.replace(super().build_law(), status=ca.SX(42))
+
+
 class Random(Integrator):
     """Draws a number."""
 
@@ -119,5 +105,28 @@ class Random(Integrator):
 def test_failures_and_random_numbers_are_named() -> None:
     with pytest.raises(NotConvergedError, match=r"at t = 0\.2"):
         Failing(ROBOT).control(0.2, [1.5, 0.0], [0.0, 0.0])
+    with pytest.raises(ModelError, match="the status of Wrong must be the number of a Status, got 42"):
+        Wrong(ROBOT).control(0.2, [0.5, 0.0], [0.0, 0.0])
+    with pytest.raises(ModelError, match="memory must be a memory of Integrator"):
+        Integrator(ROBOT).remember(np.zeros(2))
     with pytest.raises(ModelError, match="Random draws random numbers: wrap a law without them in Noise or Dropout"):
         Random(ROBOT).control(0.2, [0.5, 0.0], [0.0, 0.0])
+
+
+@pytest.mark.compiled
+def test_a_run_ends_where_the_status_says_that_there_is_no_output() -> None:
+    with pytest.raises(SimulationError, match="at t = 0 s") as caught:
+        Simulator(ROBOT, Failing(ROBOT)).run([1.5, 0.2], [0.3, 0.4], 0.02, step=STEP)
+    assert caught.value.status is Status.NOT_CONVERGED
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("wrapper", ["zero", "spare", "lost encoders"])
+def test_a_reading_that_fails_reaches_neither_output_nor_memory(wrapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law that clips its output would turn NaN into a number."""
+    law = WRAPPERS[wrapper](Integrator(ROBOT))
+    one = Simulator(ROBOT, law).run([0.3, 0.5], [0.0, 0.0], 0.1, step=STEP)
+    monkeypatch.setattr(type(law), "sampled_law", lambda self, period: None)
+    other = Simulator(ROBOT, law).run([0.3, 0.5], [0.0, 0.0], 0.1, step=STEP)
+    np.testing.assert_allclose(one.u, other.u, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(one.status, other.status)

@@ -23,6 +23,7 @@ from erugin.bridges import c, casadi, drake, fmi, gymnasium, jax, mujoco, pinocc
 from erugin.bridges.common.bridge import discover_bridges
 from erugin.bridges.pybullet.client import quiet, world
 from erugin.controllers import Controller, ProgramController
+from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 from erugin.symbolic import BridgeError
@@ -252,8 +253,13 @@ def call_jax(arm: Robot, law: ProgramController) -> list[object]:
     library: Any = importlib.import_module("jax")
     exported = jax.export(law)
     jax.JaxFunction({"t": arm.t, "q": arm.q, "v": arm.v}, arm.parameters, arm.bias)
+    delayed = Delay(law, 2.0 * DT)
+    expressed = delayed.sampled_law(DT)
+    assert expressed is not None
+    sampled = jax.JaxSampledLaw(delayed, expressed)
     with library.enable_x64(True):
         exported(0.0, np.array(Q), np.array(V))
+        sampled.scan(np.arange(3) * DT, np.tile(Q, (3, 1)), np.tile(V, (3, 1)))
     return []
 
 

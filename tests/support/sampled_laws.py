@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import casadi as ca
@@ -9,9 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
-from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Reference
+from erugin.controllers import (
+    Controller,
+    ControlLimits,
+    Law,
+    LawMemory,
+    Program,
+    ProgramController,
+    Reference,
+    Status,
+    SymbolicController,
+)
 from erugin.controllers.baselines import PDGravity
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.traits import Trait
 from erugin.controllers.wrappers import (
     Delay,
     Dropout,
@@ -24,8 +36,8 @@ from erugin.controllers.wrappers import (
     SampleAndHold,
     Saturation,
 )
-from erugin.robots import Link, planar_manipulator
-from erugin.symbolic import EruginError
+from erugin.robots import Link, Robot, planar_manipulator
+from erugin.symbolic import NO_PARAMETERS, EruginError
 
 Array = NDArray[np.float64]
 ROBOT = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1), Link(0.8, 0.7, 0.4, 0.05)])
@@ -100,6 +112,27 @@ WRAPPERS: dict[str, Callable[[Controller], Controller]] = {
     ),
     "lost encoders": lambda law: Fallback(Dropout(Encoders(Noise(law, q=1e-3), 1e-3), 0.3), "hold"),
 }
+
+
+class Integrator(SymbolicController):
+    """u = −k ∫q dt − d v by rectangles, within ±8; z: the last sample's time, 1 if there was one, the integral."""
+
+    supports = frozenset(Trait)
+    applies_force = False
+
+    def __init__(self, robot: Robot, k: float = 60.0, d: float = 3.0) -> None:
+        self.robot, self.parameters, self.k, self.d = robot, NO_PARAMETERS, k, d
+        self.reset()
+
+    def build_law(self) -> Law:
+        c, z = self.robot.coordinates, ca.SX.sym("z", 4)
+        u = -self.k * z[2:] - self.d * c.v
+        after = ca.vertcat(c.t, 1, z[2:] + ca.if_else(z[1] > 0, c.t - z[0], 0) * c.q)
+        limited = ca.logic_or(*(ca.fabs(u[i]) > 8 for i in range(2)))
+        law = Law.of_errors(ca.fmin(ca.fmax(u, -8), 8), c.q, ("q1", "q2"))
+        return dataclasses.replace(
+            law, status=ca.if_else(limited, int(Status.LIMITED), 0), memory=LawMemory(z, np.zeros(4), after)
+        )
 
 
 def samples(count: int = 80) -> tuple[Array, Array, Array]:

@@ -208,7 +208,7 @@ def nonlinear() -> Controller:
             lambda: SampleAndHold(bounded(solver=ConicSolver()), period=0.01),
             "neither can the ProgramController inside it: its programme of limits is solved in Python",
         ),
-        (bounded, "it has a memory from sample to sample: export it as C or as an FMU with period="),
+        (bounded, "it has a memory from sample to sample, which requires period="),
         (lambda: bounded(solver=ConicSolver()), "solved in Python: leave out solver=.*realization='actuated'"),
         (nonlinear, "affine in the accelerations"),
         (lambda: None, "only a Controller can be written as C, got None"),

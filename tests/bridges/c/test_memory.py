@@ -123,7 +123,7 @@ def test_the_example_runs_under_sanitizers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("build", "options", "message"),
     [
-        (lambda law: Delay(law, 0.01), {}, "memory from sample to sample: export it as C or as an FMU with period="),
+        (lambda law: Delay(law, 0.01), {}, "memory from sample to sample, which requires period="),
         (lambda law: Noise(law, q=1e-3), {"period": 0.01}, "draws random numbers \\(Noise\\)"),
         (lambda law: SampleAndHold(law, 0.002), {"period": 0.01}, "it ticks every 0.002 s, but the period is 0.01 s"),
         (lambda law: Delay(law, 0.01), {"period": -1.0}, "period must be greater than zero"),

@@ -85,13 +85,15 @@ def test_a_file_is_for_its_period(tmp_path: Path) -> None:
 def test_what_a_file_or_a_function_cannot_carry_is_named() -> None:
     with pytest.raises(BridgeError, match="calls compiled code, such as the programme of limits, which a file cannot"):
         export(BASES["limits"](), period=STEP)
-    with pytest.raises(BridgeError, match=r"memory from sample to sample: .*period="):
+    with pytest.raises(BridgeError, match=r"memory from sample to sample, which requires period="):
         functions(digital())
     with pytest.raises(BridgeError, match=r"draws random numbers \(Noise\)"):
         functions(Noise(BASES["program"](), q=1e-3), period=STEP)
     with pytest.raises(BridgeError, match=r"saturate=True requires input limits, but .* has no effort limits"):
         functions(BASES["program"](), saturate=True)
-    with pytest.raises(BridgeError, match="saturate=True requires a Controller"):
+    with pytest.raises(ModelError, match="period must be greater than zero"):
+        functions(ROBOT, period=-3.0)
+    with pytest.raises(BridgeError, match="saturate=True limits the inputs of a law, and there is none here"):
         functions(ROBOT, saturate=True)
 
 

@@ -218,7 +218,7 @@ def test_what_has_no_expressions_is_refused(tmp_path: Path) -> None:
     solved = "its programme of limits is solved in Python"
     for controller, why in (
         (SampleAndHold(inner, 0.01), "it has a memory.*use the ProgramController inside it"),
-        (bounded, "it has a memory from sample to sample: .* with period="),
+        (bounded, "it has a memory from sample to sample, which requires period="),
         (python, solved),
         (SampleAndHold(python, 0.1), solved),
     ):

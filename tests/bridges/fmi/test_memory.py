@@ -43,7 +43,7 @@ STATES = [*(f"q.{name}" for name in ROBOT.coordinates.names), *(f"v.{name}" for 
     ("base", "wrapper"),
     [
         *(("integral", "none"), ("adaptive", "observer"), ("program", "both delays"), ("program", "saturation")),
-        *(("implicit", "none"), ("limits", "none"), ("limits", "encoders"), ("integral in limits", "digital")),
+        *(("implicit", "none"), ("limits", "none"), ("limits", "encoders"), ("integral in limits", "lag")),
     ],
 )
 def test_the_law_gives_what_python_gives_at_each_sample(
@@ -134,7 +134,7 @@ def test_fmpy_simulates_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("controller", "period", "message"),
     [
-        (digital(), None, "memory from sample to sample: export it as C or as an FMU with period="),
+        (digital(), None, "memory from sample to sample, which requires period="),
         (Noise(BASES["program"](), q=1e-3), STEP, r"draws random numbers \(Noise\)"),
         (Fallback(digital()), -1.0, "period must be greater than zero"),
     ],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
 from erugin.bridges.gymnasium import export, export_vector
-from erugin.controllers import Controller
+from erugin.controllers import Controller, Law, Status
 from erugin.scenarios import Setup
 
-from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS
+from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, Integrator
 
 PUSH = np.array([0.4, -0.3])
 CASES = [
@@ -67,6 +70,40 @@ def test_lanes_have_the_bits_of_one_environment() -> None:
         seen = many.step(actions)
         np.testing.assert_array_equal(seen[0][0], alone.step(actions[0])[0])
     many.close()
+
+
+@pytest.mark.compiled
+def test_an_environment_within_limits_is_copied_in_the_middle_of_an_episode() -> None:
+    env = export(setup(BASES["limits"]()), residual=True, period=4 * STEP, hold=True)
+    env.reset(seed=1)
+    env.step(PUSH)
+    again = pickle.loads(pickle.dumps(env))
+    for _ in range(3):
+        one, other = env.step(PUSH), again.step(PUSH)
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1] == other[1]
+
+
+class Failing(Integrator):
+    """Has no output beyond q1 = 0.32."""
+
+    def build_law(self) -> Law:
+        law = super().build_law()
+        return replace(law, status=ca.if_else(self.robot.q[0] > 0.32, int(Status.NOT_CONVERGED), law.status))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_law_that_fails_ends_the_episode_with_its_status(hold: bool) -> None:
+    env = export(setup(Failing(ROBOT)), residual=True, period=4 * STEP, hold=hold)
+    assert env.why_called == ""
+    env.reset(seed=1)
+    over, info = False, dict[str, Any]()
+    while not over:
+        _, _, terminated, truncated, info = env.step(PUSH)
+        over = terminated or truncated
+    # Without hold= it fails between two samples, from which the state is not finite.
+    assert info["status"] == (Status.NOT_CONVERGED if hold else Status.NOT_FINITE)
 
 
 def test_random_numbers_are_drawn_in_python() -> None:

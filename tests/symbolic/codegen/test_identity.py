@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.symbolic.codegen import SymbolicFunction, Tape
-from erugin.symbolic.codegen import c_file as source
+from erugin.symbolic.codegen import packaged_files as source
 from erugin.symbolic.codegen import symbolic_function as expressions
 
 from ...support.random_graphs import BUILD, Graph, graphs
