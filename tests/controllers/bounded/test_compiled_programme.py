@@ -21,7 +21,9 @@ from erugin.controllers.bounded.bounded_inputs import BoundedInputs, BoundedOutc
 from erugin.controllers.bounded.lexicographic import LexicographicSolver
 from erugin.controllers.bounded.problem import face_normals
 from erugin.controllers.multipliers.method_selection import default_method
+from erugin.controllers.wrappers import Fallback
 from erugin.scenarios import simulate
+from erugin.simulation import Simulator
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError
 from erugin.symbolic.codegen.lexicographic import LexicographicSizes, Sphere, lexicographic_block
 from erugin.symbolic.compiler import find_compiler
@@ -445,3 +447,25 @@ def test_a_model_that_is_not_finite_is_an_error_of_the_compiled_tick_too() -> No
     law = ProgramController(case.program, realization="bounded", limits=effort_only(case.program.robot, 8.0))
     with pytest.raises(NotFiniteError):
         law.control(0.0, np.array([1e300, 0.6]), np.array([1e200, 0.0]))
+
+
+@pytest.mark.parametrize("expressed", [True, False])
+def test_where_it_fails_at_every_sample_a_fallback_holds(expressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code whose levels end after one step, in a compiled loop and called from Python."""
+    monkeypatch.setenv("ERUGIN_CFLAGS", "-DLEXICOGRAPHIC_STEPS=1")
+    find_compiler.cache_clear()
+    try:
+        case = two_links()
+        limits = ControlLimits.of(case.program.robot, effort=[41.0, 21.0])
+        law = Fallback(ProgramController(case.program, realization="bounded", limits=limits), "zero")
+        if not expressed:
+            monkeypatch.setattr(Fallback, "sampled_law", lambda self, period: None)
+        simulator = Simulator(case.program.robot, law)
+        assert simulator.is_vectorized(2e-3) == expressed
+        motion = simulator.run([0.9, -0.6], [1.0, -1.0], 0.02, step=2e-3)
+    finally:
+        monkeypatch.undo()
+        find_compiler.cache_clear()
+    assert set(motion.status) == {Status.HELD}
+    np.testing.assert_array_equal(motion.u, 0.0)
+    assert "no input was found for group 1 of the program's rows" in motion.notes[0][1]
