@@ -1,8 +1,8 @@
 """Comparisons of laws on a machine: what sampling, dead time, encoders and actuators add to the time of a comparison.
 
 The two-link arm of the catalogue goes round a disc under its own law, 2 s at 1 kHz, alone and in the wrappers of a
-digital controller; each is compared over the same seeds, in interleaved rounds. A law with a memory runs in the
-compiled loop, in lanes, like one without.
+digital controller, and within limits of torque; each is compared over the same seeds, in interleaved rounds. A law with
+a memory, or within limits, runs in the compiled loop, in lanes, like any other.
 
     python benchmarks/bench_memory.py [--rounds N] [--small] [--write]
 """
@@ -17,7 +17,7 @@ from harness.rounds import side_by_side
 from harness.script import Options, conclude, options
 from harness.table import Column, Table
 
-from erugin.controllers import Controller
+from erugin.controllers import Controller, ControlLimits, ProgramController
 from erugin.controllers.wrappers import Delay, Encoders, MotorLag, SampleAndHold, Saturation
 from erugin.scenarios import Setup, compare
 from erugin.scenarios.catalogue import SCENARIOS
@@ -25,7 +25,16 @@ from erugin.scenarios.scenario import find
 
 NAME, SPAN, SEEDS, SMALL = "two-link-arm-moving-obstacle", 2.0, 400, 16
 PERIOD, DEAD_TIME, MOST = 1e-3, 2e-3, 3.0
+EFFORT = (22.0, 8.0)
+"""Bounds of the torques [N m]."""
 SAMPLED = "sampled every 1 ms, 2 ms late"
+
+
+def bounded(law: Controller) -> ProgramController:
+    """The same program, its torques within bounds that they reach."""
+    assert isinstance(law, ProgramController)
+    return ProgramController(law.program, realization="bounded", limits=ControlLimits.of(law.robot, effort=EFFORT))
+
 
 LAWS: dict[str, Callable[[Controller], Controller]] = {
     "alone": lambda law: law,
@@ -34,6 +43,8 @@ LAWS: dict[str, Callable[[Controller], Controller]] = {
     "with encoders, drives and limits too": lambda law: Saturation(
         MotorLag(Delay(SampleAndHold(Encoders(law, 1e-4), PERIOD), DEAD_TIME), 2e-3), 200.0
     ),
+    "within limits, sampled every 1 ms": lambda law: SampleAndHold(bounded(law), PERIOD),
+    "within limits, at every stage of a step": bounded,
 }
 
 
