@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import casadi as ca
 import numpy as np
@@ -404,11 +404,12 @@ class Controller(Picklable, ABC):
         Raises:
             ModelError: for a value of another kind.
         """
-        kind = type(self.initial_memory)
-        same = isinstance(memory, kind)
-        if same and isinstance(memory, np.ndarray):
-            same = memory.shape == np.asarray(self.initial_memory).shape
-        if not same:
+        first: object = self.initial_memory
+        kind = type(first)
+        fits = isinstance(memory, kind)
+        if fits and kind is np.ndarray:
+            fits = np.size(cast("Array", memory)) == np.size(cast("Array", first))
+        if not fits:
             raise ModelError(f"memory must be a memory of {type(self).__name__}, {kind.__name__}, got {memory!r}")
         self.memory = memory
 

@@ -277,14 +277,13 @@ class IntegralProgramController(Controller):
         y = select(is_finite(y), y, ca.SX.zeros(count))
         if law.active.numel():
             y = select(law.active > 0, y, ca.SX.zeros(count))
-        moved, slope = m["values"] + (c.t - m["time"]) * (m["deviation"] + y) / 2.0, y
+        moved = m["values"] + (c.t - m["time"]) * (m["deviation"] + y) / 2.0
+        room = law.status == int(Status.OK) if law.status.numel() else ca.SX(1)
         if law.status.numel():
-            room = law.status == int(Status.OK)
             held = ca.fmin(ca.fmax(moved, ca.fmin(m["values"], 0)), ca.fmax(m["values"], 0))
             moved = select(room, moved, held)
         values = select(later, self._bounded(moved), m["values"])
-        if law.status.numel():
-            slope = select(ca.logic_or(room, values * y < 0), y, ca.SX.zeros(count))
+        slope = select(ca.logic_or(room, values * y < 0), y, ca.SX.zeros(count)) if law.status.numel() else y
         after = {"count": m["count"] + 1, "time": c.t, "deviation": y, "values": values, "slope": slope}
         inside = inner.at(past, values)
         # A sample that is not finite is refused, and one at which the programme of limits fails.

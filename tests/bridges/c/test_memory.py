@@ -90,8 +90,9 @@ int run(int steps, double h, double *q, double *v)
 
 
 @pytest.mark.compiled
-def test_the_closed_loop_in_c_takes_the_steps_of_the_simulator(tmp_path: Path) -> None:
-    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES["integral"](), 0.004), 0.006), 0.003), 12.0)
+@pytest.mark.parametrize("base", ["integral", "integral in limits"])
+def test_the_closed_loop_in_c_takes_the_steps_of_the_simulator(base: str, tmp_path: Path) -> None:
+    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES[base](), 0.004), 0.006), 0.003), 12.0)
     folder, count = tmp_path / "law", 150
     q, v = np.array([0.3, 0.5]), np.array([0.8, 0.1])
     motion = Simulator(ROBOT, controller).run(q, v, count * STEP, step=STEP)
@@ -109,8 +110,9 @@ def test_the_closed_loop_in_c_takes_the_steps_of_the_simulator(tmp_path: Path) -
 
 
 @pytest.mark.compiled
-def test_the_example_runs_under_sanitizers(tmp_path: Path) -> None:
-    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES["integral"](), 0.004), 0.006), 0.003), 12.0)
+@pytest.mark.parametrize("base", ["integral", "limits"])
+def test_the_example_runs_under_sanitizers(base: str, tmp_path: Path) -> None:
+    controller = Saturation(MotorLag(Delay(SampleAndHold(BASES[base](), 0.004), 0.006), 0.003), 12.0)
     folder = tmp_path / "law"
     export(controller, folder, period=STEP, with_plant=ROBOT, q0=[0.3, 0.5], v0=[0.8, 0.1], step=STEP)
     sources, flags = ["main.c", "law.c", "law_plant.c"], [*STRICT, "-g", "-fsanitize=address,undefined"]
