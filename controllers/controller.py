@@ -408,7 +408,7 @@ class Controller(Picklable, ABC):
         kind = type(first)
         fits = isinstance(memory, kind)
         if fits and kind is np.ndarray:
-            fits = np.size(cast("Array", memory)) == np.size(cast("Array", first))
+            fits = np.shape(cast("Array", memory)) == np.shape(cast("Array", first))
         if not fits:
             raise ModelError(f"memory must be a memory of {type(self).__name__}, {kind.__name__}, got {memory!r}")
         self.memory = memory
@@ -496,7 +496,7 @@ class SymbolicController(Controller):
             period: time between samples [s].
         """
         positive("period", period)
-        return self._law
+        return self._law.renewed()
 
     @property
     def _described(self) -> Law:

@@ -156,6 +156,15 @@ class Law:
             safe = ca.logic_or(safe, self.status == int(status))
         return self._where(safe)
 
+    def renewed(self) -> Law:
+        """Return the law with other symbols of its memory, so that it can occur twice in another law."""
+        if self.memory is None:
+            return self
+        z = ca.SX.sym("z", self.z.numel())
+        law = self.at(self.z, z)
+        assert law.memory is not None
+        return replace(law, memory=replace(law.memory, symbols=z))
+
     def _where(self, condition: ca.SX) -> Law:
         memory = self.memory
         if memory is not None:

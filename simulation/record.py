@@ -230,7 +230,7 @@ class Record:
         if metrics is not None:
             self.metrics[lanes] = metrics
         for ending in endings:
-            self._end(ending, window)
+            self._end(ending, window, past)
         if self._law is not None:
             self._note_statuses(window, last)
             self._remember(window, last)
@@ -381,8 +381,8 @@ class Record:
         except EruginError as error:
             return error
 
-    def _failed_inside(self, window: SampleWindow, lane: int, index: int) -> EruginError | None:
-        """Return the error of a law with a memory inside the step after a sample; None if it has none there.
+    def _failed_inside(self, window: SampleWindow, lane: int, index: int, past: Array) -> EruginError | None:
+        """Return the error of a law with a memory inside the step to a sample; None if it has none there.
 
         The stages are those of the classical Runge-Kutta method, whatever the method of the run.
         """
@@ -390,11 +390,18 @@ class Record:
         assert law is not None
         assert controller is not None
         nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
-        x, t, z = window.states[lane, index], run.time(window.first + index), window.data["memory"][lane, index]
-        with run.lock, run.loop.replay(self.p[lane], window.n - 1 - index, z) as rate:
+        if index == 0 and past.shape[1] == 0:
+            return None
+        x, z = past[lane, -1] if index == 0 else window.states[lane, index - 1], self.memories[lane, -1]
+        t = run.time(window.first + index - 1)
+        if index > 0:
+            z = window.data["memory"][lane, index - 1]
+        with run.lock, run.loop.replay(self.p[lane], window.n - index, z) as rate:
             slope = rate(t, x)
             for share in (0.5, 0.5, 1.0):
                 time, place = t + share * run.step, x + share * run.step * slope
+                if not np.isfinite(place).all():
+                    return None
                 try:
                     arguments = controller.arguments(time, place[:nq], place[nq:], self.p[lane, split:])
                     tick = controller.evaluate(*arguments, law.restore(z))
@@ -416,7 +423,7 @@ class Record:
         earlier = self.memories[lanes, np.clip(places + TAIL, 0, TAIL - 1)]
         self.memories[window.lanes] = np.where((places >= 0)[:, :, None], within, earlier)
 
-    def _end(self, ending: Ending, window: SampleWindow) -> None:
+    def _end(self, ending: Ending, window: SampleWindow, past: Array) -> None:
         """Record the reason for which a lane ends."""
         lane, run = ending.lane, self.run
         t = run.time(window.first + ending.index)
@@ -428,13 +435,14 @@ class Record:
         else:
             self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.reason}"
         if ending.status is Status.NOT_FINITE and "memory" in window.data:
-            inside = ending.index > 0 and not np.isfinite(window.states[lane, ending.index]).all()
-            within = self._failed_inside(window, lane, ending.index - 1) if inside else None
-            where = f"at t = {t:g} s" if within is None else f"in the step after t = {t - run.step:g} s"
-            error = within or self._evaluated(window, lane, ending.index)
-            if isinstance(error, EruginError):
-                self.failure[lane] = next((s for kind, s in FAILURES.items() if isinstance(error, kind)), Status.FAILED)
-                self.ending[lane] = f"{where}: {error}"
+            found: Tick | EruginError | None
+            if np.isfinite(window.states[lane, ending.index]).all():
+                found, where = self._evaluated(window, lane, ending.index), "at"
+            else:
+                found, where = self._failed_inside(window, lane, ending.index, past), "in the step before"
+            if isinstance(found, EruginError):
+                self.failure[lane] = next((s for kind, s in FAILURES.items() if isinstance(found, kind)), Status.FAILED)
+                self.ending[lane] = f"{where} t = {t:g} s: {found}"
         if ending.by_program and run.controller is not None:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]

@@ -400,7 +400,7 @@ const char *{name}_status_text(int status)
     @property
     def _stack(self) -> str:
         """Stack of algorithms with loops, in words; empty if there are none."""
-        stack = max((block.stack for block in self.kernel.blocks), default=0)
+        stack = max((block.stack for block in (*self.kernel.blocks, *self.update.blocks)), default=0)
         return f", and the method for limits about {stack} bytes of stack more" if stack else ""
 
     @property
@@ -503,6 +503,12 @@ int {name}_sample(const {name}_parameters *parameters, double t, const double q[
             return pivots[i] == pivots[i] ? {bad} : {upper}_NOT_FINITE;
 """
         checked *= bool(rows)
+        if self.has_status:
+            # Compared as it is: NaN is no integer.
+            failed = f"{upper}_{Status.NOT_CONVERGED.name}"
+            checked += f"    if (reported == (double){failed})\n        return {failed};\n"
+        copied = "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
+        known = "(int)reported" if self.has_status else f"{upper}_OK"
         copied = "".join(f"    u[{i}] = output[{i}];\n" for i in range(nu))
         known = "(int)reported" if self.has_status else f"{upper}_OK"
         if self.has_status:

@@ -294,19 +294,14 @@ class BoundedInputs:
         hold = select(known, u, ca.SX(np.full(nu, math.nan)))
         found = self._problem.decision(self._programme, low, high, hold)
         status = found["info"][LexicographicInfo._fields.index("status")]
-        failed = ca.logic_or(status == Status.NOT_FINITE, status == Status.NOT_CONVERGED)
         after = dict(zip(fields.sizes, (u, since, known, found["u"], t, ca.SX(1)), strict=True))
-        return replace(
-            law,
-            output=select(failed, ca.SX(np.full(nu, math.nan)), found["u"]),
-            status=status,
-            memory=LawMemory(
-                z,
-                np.zeros(len(fields)),
-                select(failed, z, fields.join(after)),
-                restore=lambda numbers: BoundedMemory.restore(fields.numbers(numbers)),
-            ),
+        memory = LawMemory(
+            z,
+            np.zeros(len(fields)),
+            fields.join(after),
+            restore=lambda numbers: BoundedMemory.restore(fields.numbers(numbers)),
         )
+        return replace(law, output=found["u"], status=status, memory=memory).where_safe()
 
     def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
         """Return the memory after one more sample.

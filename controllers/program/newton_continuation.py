@@ -402,7 +402,9 @@ class NewtonSteps:
     """The root of F(a) = 0, as of :class:`NewtonContinuation`, by at most K full Newton steps, as expressions.
 
     The steps start from the acceleration at the last sample; without one, and where a nonlinear row has been switched
-    on since, from the guess. They end at a root, and where a step leaves more than a quarter of the misfit.
+    on since, from the guess. They end at a root, and where a step leaves more than a quarter of the misfit. Only
+    this keeps them on the branch: where two branches meet between samples, or the first guess is far from a root, they
+    fail, or take another branch, which :class:`NewtonContinuation` would notice.
 
     Attributes:
         steps: K.
@@ -460,7 +462,8 @@ class NewtonSteps:
             moves = ca.logic_and(moves, ca.logic_and(inexact, contracts))
             x, misfit = select(moves, place, x), select(moves, tried, misfit)
             slope = ca.reshape(select(moves, ca.vec(steeper), ca.vec(slope)), c.nv, c.nv)
-        self.acceleration, self.found = x, length(misfit) <= ACCEPTED * size(x, misfit)
+        left = length(misfit)
+        self.acceleration, self.found = x, ca.logic_and(left < ca.inf, left <= ACCEPTED * size(x, misfit))
         after = {"acceleration": x, "known": ca.SX(1), "active": program.active}
         self.updated = select(self.found, fields.join(after), self.memory)
 
@@ -474,9 +477,10 @@ class NewtonSteps:
         curved = _curved_rows(program)
         worst = max(curved, key=lambda i: abs(float(missed[i])) if np.isfinite(missed[i]) else np.inf)
         return (
-            f"No acceleration was found in {self.steps} Newton steps from that of the last sample: row "
-            f"{program.rows[worst]!r} is missed by {missed[worst]:.3g}. Sample more often, allow more newton_steps, or "
-            "omit newton_steps: the branch is then followed in Python, in as many steps as it takes."
+            f"No acceleration was found within {self.steps} Newton steps from that of the last sample, or from the "
+            f"guess where there is none: row {program.rows[worst]!r} is missed by {missed[worst]:.3g}. Sample more "
+            "often, allow more newton_steps, or omit newton_steps: the branch is then followed in Python, however many "
+            "steps it takes."
         )
 
 

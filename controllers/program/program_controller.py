@@ -78,8 +78,8 @@ class ProgramController(Controller):
             acceleration_guess: for rows nonlinear in the accelerations, the start of the search for the first root,
                 which selects the branch: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
                 without control if not given.
-            newton_steps: for rows nonlinear in the accelerations, the number of Newton steps from the acceleration at
-                the last sample; the law then is expressions, which run compiled and can be exported, and fails where
+            newton_steps: for rows nonlinear in the accelerations, the most Newton steps, 1 to 60, from the acceleration
+                at the last sample; the law then is expressions, which run compiled and can be exported, and fails where
                 the steps do not reach a root. If not given, the branch is followed in Python, however many it takes.
             limits: limits of inputs, power and joints, when bounded; those of the robot if not given.
             priorities: names of constraints, or groups of names, in the order in which they are satisfied when limits
@@ -178,7 +178,9 @@ class ProgramController(Controller):
         return None if self._bounded is None else BoundedMemory()
 
     def sampled_law(self, period: float) -> Law | None:
-        """Return the law as expressions; bounded inputs remember those of the last two samples, for any period.
+        """Return the law as expressions, which serve any period; None where Python solves equations or a programme.
+
+        Bounded inputs remember those of the last two samples, a number of Newton steps the last acceleration.
 
         Args:
             period: time between samples [s].
@@ -188,14 +190,12 @@ class ProgramController(Controller):
             return self._bounded.sampled_law(self._law)
         if newton is None:
             return law
-        nothing = ca.SX.nan(self._law.output.numel(), 1)
-        law = self._law.at(a, newton.acceleration, deviation=False)
-        return dataclasses.replace(
-            law,
-            output=select(newton.found, law.output, nothing),
+        law = dataclasses.replace(
+            self._law.at(a, newton.acceleration, deviation=False),
             status=ca.if_else(newton.found, int(Status.OK), int(Status.NOT_CONVERGED)),
             memory=LawMemory(newton.memory, np.zeros(newton.memory.numel()), newton.updated),
         )
+        return law.where_safe().renewed()
 
     def reset(self) -> None:
         """Reset the branch of accelerations, for rows nonlinear in them, and the last samples when bounded."""
@@ -254,7 +254,8 @@ class ProgramController(Controller):
             if status is not Status.OK:
                 message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
             elif doubtful:
-                status, message = self.diagnose(*known)
+                found = self.solution(*known, memory)
+                status, message = found.status, found.message
             return None if status is Status.OK else ERRORS[status](f"at t = {t:g}: {message}")
 
         lost = self._diagnostics.status(True, relative, failure) is Status.NOT_CONVERGED
@@ -528,6 +529,7 @@ class ProgramController(Controller):
         symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.parameters.symbols, "z": newton.memory}
         a = robot.coordinates.a
         missed = ca.substitute(program.theta @ a - program.beta, a, newton.acceleration)
+        missed = select(program.active == 1, missed, ca.SX.zeros(missed.numel()))
         outputs = {"acceleration": newton.acceleration, "memory": newton.updated, "found": newton.found}
         return Kernel("newton_steps", symbols, {**outputs, "missed": missed})
 

@@ -74,7 +74,7 @@ class SampleAndHold(Wrapper[HoldMemory]):
         index = ca.fmax(m["index"], ca.floor(ticks(c.t - start, self.period)))
         due = ca.logic_or(m["count"] == 0, index > m["index"])
         missing = ca.SX.nan(inner.output.numel(), 1)
-        new = {"output": select(finite, shown.output, missing), "pivots": shown.pivots}
+        new = {"output": shown.output, "pivots": shown.pivots}
         new |= {"relative": shown.relative_pivots, "active": shown.active, "status": shown.status}
         after = {name: select(due, new[name], m[name]) for name in held}
         after |= {"count": m["count"] + 1, "start": start, "time": c.t, "index": index}

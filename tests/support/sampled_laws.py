@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
@@ -78,6 +79,12 @@ BASES: dict[str, Callable[[], Controller]] = {
         program(), realization="bounded", limits=limits(), bound=0.4
     ),
 }
+
+BASE_CASES = [
+    pytest.param(name, marks=[pytest.mark.compiled] if name in ("limits", "integral in limits") else [])
+    for name in BASES
+]
+"""Names of the laws; the programme of limits needs a compiler."""
 
 WRAPPERS: dict[str, Callable[[Controller], Controller]] = {
     "none": lambda law: law,

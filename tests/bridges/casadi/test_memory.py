@@ -16,7 +16,7 @@ from erugin.robots import with_limits
 from erugin.simulation import Simulator
 from erugin.symbolic import BridgeError, ModelError
 
-from ...support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, in_python, samples
+from ...support.sampled_laws import BASE_CASES, BASES, ROBOT, STEP, WRAPPERS, in_python, samples
 
 QUIET = [name for name, wrap in WRAPPERS.items() if wrap(BASES["program"]()).sampled_law(STEP).random.numel() == 0]  # type: ignore[union-attr]
 COUNT = 40
@@ -27,7 +27,7 @@ def digital(base: str = "integral") -> Controller:
 
 
 @pytest.mark.parametrize("wrapper", QUIET)
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", BASE_CASES)
 def test_functions_give_what_python_gives_at_each_sample(base: str, wrapper: str) -> None:
     controller = WRAPPERS[wrapper](BASES[base]())
     found = functions(controller, p={}, period=STEP)
@@ -48,6 +48,7 @@ def test_functions_give_what_python_gives_at_each_sample(base: str, wrapper: str
             assert int(found["status"](**state)["status"]) == statuses[i]
 
 
+@pytest.mark.compiled
 def test_inputs_within_limits_are_a_call_in_an_expression_of_the_users() -> None:
     """Without derivatives, which CasADi says."""
     found = functions(BASES["limits"](), p={}, period=STEP)
@@ -82,6 +83,7 @@ def test_a_file_is_for_its_period(tmp_path: Path) -> None:
         Simulator(ROBOT, law).run([0.3, 0.5], [0.8, 0.1], 0.2, step=STEP / 2)
 
 
+@pytest.mark.compiled
 def test_what_a_file_or_a_function_cannot_carry_is_named() -> None:
     with pytest.raises(BridgeError, match="calls compiled code, such as the programme of limits, which a file cannot"):
         export(BASES["limits"](), period=STEP)

@@ -58,6 +58,7 @@ def test_the_outputs_of_a_motion_have_derivatives_and_batches() -> None:
     np.testing.assert_allclose(several, [effort(jnp.array(0.0)), effort(jnp.array(0.1))], rtol=1e-12)
 
 
+@pytest.mark.compiled
 def test_what_jax_cannot_represent_is_named() -> None:
     with pytest.raises(BridgeError, match=r"JAX cannot represent the programme of limits.*realization='actuated'"):
         export(BASES["limits"](), period=STEP)
