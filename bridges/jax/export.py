@@ -84,14 +84,9 @@ class JaxFunction:
             ParameterError: for an unknown or missing parameter; ranges are not checked, as under ``jax.jit`` the
                 numbers are not known yet.
         """
-        import jax
         import jax.numpy as jnp
 
-        if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
-            raise BridgeError(
-                "JAX computes with 32 bits, which is not accurate enough for these equations: call "
-                "jax.config.update('jax_enable_x64', True) at the start, or use 'with jax.enable_x64(True):'"
-            )
+        _require_double_precision()
         names = (*self.arguments, "p")
         if not len(self.arguments) <= len(arguments) <= len(names):
             raise ShapeError(f"expected the arguments {', '.join(names)}, got {len(arguments)}")
@@ -124,6 +119,16 @@ class JaxFunction:
             raise ParameterError(f"no value for {', '.join(missing)}: they have no nominal value, so pass p=")
         parts = [_sized(f"parameter {name!r}", jnp.asarray(values[name], dtype=float), 1) for name in own.names]
         return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+
+def _require_double_precision() -> None:
+    import jax
+
+    if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+        raise BridgeError(
+            "JAX computes with 32 bits, which is not accurate enough for these equations: call "
+            "jax.config.update('jax_enable_x64', True) at the start, or use 'with jax.enable_x64(True):'"
+        )
 
 
 def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
@@ -178,12 +183,17 @@ class JaxSampledLaw(JaxFunction):
             The memory after the last sample, shape (k,), and the outputs, shape (n, nu).
 
         Raises:
+            BridgeError: if JAX computes with 32 bits.
             ShapeError: for arrays of other shapes.
         """
         import jax
         import jax.numpy as jnp
 
-        times, places, rates = (jnp.asarray(array, dtype=float) for array in (t, q, v))
+        _require_double_precision()
+        try:
+            times, places, rates = (jnp.asarray(array, dtype=float) for array in (t, q, v))
+        except (TypeError, ValueError) as error:
+            raise ShapeError(f"t, q and v must be arrays of numbers: {error}") from error
         n = times.shape[0] if times.ndim else 0
         for name, array in (("q", places), ("v", rates)):
             if times.ndim != 1 or array.shape != (n, self.arguments[name]):
