@@ -26,6 +26,7 @@ def digital(base: str = "integral") -> Controller:
     return Saturation(Delay(SampleAndHold(BASES[base](), 2 * STEP), 3 * STEP), 12.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapper", QUIET)
 @pytest.mark.parametrize("base", BASE_CASES)
 def test_functions_give_what_python_gives_at_each_sample(base: str, wrapper: str) -> None:

@@ -33,6 +33,7 @@ def scanned(base: str, wrapper: str) -> JaxSampledLaw:
     return law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("base", "wrapper"), CASES)
 def test_a_scan_gives_what_python_gives_at_each_sample(base: str, wrapper: str) -> None:
     times, q, v = samples(40)
