@@ -399,7 +399,7 @@ const char *{name}_status_text(int status)
 
     @property
     def _stack(self) -> str:
-        """Stack of algorithms with loops, in words; empty if there are none."""
+        """Stack of algorithms with loops, in words; empty without them."""
         stack = max((block.stack for block in (*self.kernel.blocks, *self.update.blocks)), default=0)
         return f", and the method for limits about {stack} bytes of stack more" if stack else ""
 

@@ -76,7 +76,7 @@ class CSource:
 
 
 def definitions(*sources: CSource) -> str:
-    """Return the algorithms that functions of one file call, each once; empty if there are none.
+    """Return the algorithms that functions of one file call, each once; empty without calls.
 
     Args:
         sources: the functions.

@@ -54,7 +54,7 @@ def saturated(controller: object) -> Controller:
         BridgeError: if its outputs are forces, or the robot has no limits.
     """
     if not isinstance(controller, Controller):
-        raise BridgeError("saturate=True limits the inputs of a law, and there is none here: omit it")
+        raise BridgeError("saturate=True limits the inputs of a law, not of a plant: omit it")
     if controller.applies_force or not np.isfinite(controller.robot.limits.effort).any():
         why = f"{controller.robot.name} has no effort limits: {DECLARE_EFFORT}"
         if controller.applies_force:

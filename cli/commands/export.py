@@ -111,7 +111,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         require_part(request)
         if chosen.saturate:
             if what == "plant":
-                raise BridgeError("--saturate limits the inputs of a law, and there is none in a plant: omit it")
+                raise BridgeError("--saturate limits the inputs of a law, not of a plant: omit it")
             request = replace(request, setup=replace(setup, controller=saturated(request.controller)))
         require_writable(out.parent)
         try:

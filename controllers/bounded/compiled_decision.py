@@ -77,7 +77,7 @@ class CompiledDecision:
             p: parameters, whole vector.
             low: least input at this time by torque and rate limits together, shape (nu,).
             high: greatest input at this time by torque and rate limits together, shape (nu,).
-            hold: input that is applied where the programme fails, shape (nu,); NaN if there is none.
+            hold: input that is applied where the programme fails, shape (nu,); NaN without an earlier one.
         """
         area = self._areas.acquire()
         # Written out: a loop would take as long as the arrays of the problem.

@@ -438,7 +438,7 @@ class BoundedProblem:
             programme: the programme.
             low: least input by torque and rate limits together, shape (nu,).
             high: greatest input by torque and rate limits together, shape (nu,).
-            hold: input that is applied where the programme fails, shape (nu,); NaN if there is none.
+            hold: input that is applied where the programme fails, shape (nu,); NaN without an earlier one.
         """
         bounds = [self._symbols["low"], self._symbols["high"]]
         arrays = ca.substitute(list(self._outputs.values()), bounds, [low, high])

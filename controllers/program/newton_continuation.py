@@ -477,8 +477,8 @@ class NewtonSteps:
         curved = _curved_rows(program)
         worst = max(curved, key=lambda i: abs(float(missed[i])) if np.isfinite(missed[i]) else np.inf)
         return (
-            f"No acceleration was found within {self.steps} Newton steps from that of the last sample, or from the "
-            f"guess where there is none: row {program.rows[worst]!r} is missed by {missed[worst]:.3g}. Sample more "
+            f"No acceleration was found within {self.steps} Newton steps from that of the last sample, or, at the "
+            f"first one, from the guess: row {program.rows[worst]!r} is missed by {missed[worst]:.3g}. Sample more "
             "often, allow more newton_steps, or omit newton_steps: the branch is then followed in Python, however many "
             "steps it takes."
         )

@@ -64,7 +64,7 @@ class CBlock:
         return {key: results[ends[i] : ends[i + 1]] for i, key in enumerate(self.outputs)}
 
     def load(self) -> ca.Function | str:
-        """Return the compiled block as a function of one column, or the reason why there is none, as a clause."""
+        """Return the compiled block as a function of one column, or why it cannot be compiled, as a clause."""
         known = _BLOCKS.get(PREFIX + self.name)
         if known is not None and known[0].text != self.text:
             raise ModelError(f"there is another block called {self.name}")

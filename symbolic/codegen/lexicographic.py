@@ -72,7 +72,7 @@ def lexicographic_block(sizes: LexicographicSizes, spheres: Sequence[Sphere] = (
     """Return the programme as an operation.
 
     Its arguments are, in the order of :class:`~erugin.controllers.bounded.lexicographic.BoundedProblemData`, the arrays
-    of the problem, and after them the input to hold, ``hold``, shape (n,), NaN if there is none. Its results are
+    of the problem, and after them the input to hold, ``hold``, shape (n,), NaN without an earlier one. Its results are
 
     - ``u``: the input, shape (n,);
     - ``missed``: residual of the program, in the unit of each row, 0 for rounding, shape (m,);

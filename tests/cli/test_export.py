@@ -186,7 +186,7 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
             "--ignore requires --to mjcf or urdf, got --to fmu",
         ),
         (["--to", "casadi", "--saturate"], "saturate=True requires input limits, but"),
-        (["--to", "fmu", "--what", "plant", "--saturate"], "--saturate limits the inputs of a law, and there is none"),
+        (["--to", "fmu", "--what", "plant", "--saturate"], "--saturate limits the inputs of a law, not of a plant"),
         (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )

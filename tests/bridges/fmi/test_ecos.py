@@ -19,10 +19,12 @@ from erugin.robots import Robot
 from erugin.robots.examples import iftomm_four_bars
 from erugin.scenarios import Setup, simulate
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
-from erugin.simulation import SimulationError, Trajectory
+from erugin.simulation import SimulationError, Simulator, Trajectory
 
 from ...support.arms import two_link_arm
 from ...support.ecos import EcosRun, run_in_ecos
+from ...support.sampled_laws import BASES, ROBOT
+from ...support.sampled_laws import STEP as PERIOD
 
 Array = NDArray[np.float64]
 VERSIONS: tuple[fmi.Version, ...] = ("2.0", "3.0")
@@ -84,6 +86,29 @@ def test_a_closed_loop_moves_as_it_does_here(setup: Setup, loops: dict[str, Fmu]
     require_same(found[:, 4:6], expected.u)
     require_same(found[:, 6], expected.energy)
     require_same(found[:, 7], expected.evaluate(expected.robot.points["tip"])[:, 0])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("base", ["integral", "limits"])
+def test_a_law_with_a_memory_samples_as_it_does_here(base: str, version: fmi.Version, tmp_path: Path) -> None:
+    law = Delay(SampleAndHold(BASES[base](), 2 * PERIOD), 3 * PERIOD)
+    expected = Simulator(ROBOT, law).run([0.3, 0.5], [0.8, 0.1], 80 * PERIOD, step=PERIOD)
+    fmu = fmi.export(
+        law,
+        tmp_path / "arm.fmu",
+        version=version,
+        with_plant=ROBOT,
+        q0=[0.3, 0.5],
+        v0=[0.8, 0.1],
+        period=PERIOD,
+        step=PERIOD,
+    )
+    names = ROBOT.coordinates.names
+    read = named("arm", [*(f"q.{name}" for name in names), *(f"u.{name}" for name in ROBOT.input_names)])
+    run = run_in_ecos({"arm": fmu.path}, read, step=PERIOD, steps=80)
+    assert "Error" not in run.log
+    require_same(run.values[:, :2], expected.q)
+    require_same(run.values[:, 2:4], expected.u)
 
 
 def test_instances_side_by_side_have_their_own_parameters(setup: Setup, loops: dict[str, Fmu]) -> None:

@@ -64,7 +64,7 @@ def test_the_law_gives_what_python_gives_at_each_sample(
             # The inputs may be set again before the step.
             instance.get(NAMES)
             instance.set(inputs(q, v))
-            np.testing.assert_allclose(instance.get(NAMES), tick.output, rtol=1e-11, atol=1e-11)
+            np.testing.assert_allclose(instance.get(NAMES), tick.output, rtol=1e-12, atol=1e-11)
             if with_status:
                 assert int(instance.get(["status"])[0]) == int(tick.status)
             instance.step(t, STEP)
@@ -83,11 +83,11 @@ def test_the_loop_takes_the_steps_of_the_simulator(
     assert validate_fmu(str(fmu.path)) == []
     with Instance(fmu.path) as instance:
         for k in range(0, COUNT, samples):
-            np.testing.assert_allclose(instance.get(STATES[:2]), motion.q[k], rtol=1e-11)
+            np.testing.assert_allclose(instance.get(STATES[:2]), motion.q[k], rtol=1e-12)
             np.testing.assert_allclose(instance.get(NAMES), motion.u[k], rtol=1e-9, atol=1e-9)
             assert int(instance.get(["status"])[0]) == motion.status[k]
             instance.step(k * STEP, samples * STEP)
-        np.testing.assert_allclose(instance.get(STATES[:2]), motion.q[-1], rtol=1e-11)
+        np.testing.assert_allclose(instance.get(STATES[:2]), motion.q[-1], rtol=1e-12)
 
 
 def test_samples_keep_their_period_whatever_the_steps_of_the_importer(tmp_path: Path) -> None:
