@@ -10,6 +10,7 @@ from .curves.spline import spline
 from .field.erugin_field import EruginField
 from .field.erugin_structure import EruginStructure, erugin_structure
 from .field.feasibility import require_start
+from .field.field_tube import FieldTube
 from .field.passing_sides import choose_side, choose_sides
 from .field.preview import Preview, Standstill, preview
 from .null_space import NullSpace, NullSpaceMethod, align_basis, null_space
@@ -99,6 +100,7 @@ __all__ = [
     "EruginField",
     "choose_side",
     "choose_sides",
+    "FieldTube",
     "require_start",
     "preview",
     "Preview",

@@ -189,11 +189,38 @@ def find_blocked(
             mine, times = lanes == i, t[i, order[i]]
             if not len(times):
                 continue
-            notes[i] += [(float(times[0]), f"{name!r}: {message}") for message in fronts[i]]
+            messages = (*_own_sides(field, numbers[i, places]), *fronts[i])
+            notes[i] += [(float(times[0]), f"{name!r}: {message}") for message in messages]
             for first, message, last in _blocked_spans(field, times, advance[mine].T, gaps[mine].T):
                 notes[i].append((first, f"{name!r}: {message}"))
                 spans[i].append((first, last))
     return [BlockedSpans(tuple(sorted(found)), tuple(span)) for found, span in zip(notes, spans, strict=True)]
+
+
+def _own_sides(field: EruginField, values: Array) -> list[str]:
+    """Sentences on the barriers whose sides the field has chosen.
+
+    Args:
+        field: the field.
+        values: values of its parameters, shape (np,).
+    """
+    given = dict(zip(field.parameters.names, values.tolist(), strict=True))
+    own = [f"{field.name}.side_{barrier.name}" for barrier in field.barriers]
+    if not field.barriers or given[f"{field.name}.side"] != 0.0 or all(given[name] != 0.0 for name in own):
+        return []
+    words = {1.0: "right, +1", -1.0: "left, -1"} if field.dimension == 2 else {1.0: "side +1", -1.0: "side -1"}
+    sides = np.atleast_1d(_side_kernel(field)(values)[0]).tolist()
+    return [
+        f"{barrier.name!r} is passed on the {words[side]}, chosen by its motion; set {name} for the other side"
+        for barrier, side, name in zip(field.barriers, sides, own, strict=True)
+        if given[name] == 0.0 and barrier.center is not None
+    ]
+
+
+@functools.lru_cache(maxsize=16)
+def _side_kernel(field: EruginField) -> Kernel:
+    sides = ca.vertcat(*(barrier.side for barrier in field.barriers))
+    return Kernel("sides", {"p": field.parameters.symbols}, {"sides": sides}, compiled=False)
 
 
 def _too_fast(

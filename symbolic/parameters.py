@@ -28,6 +28,7 @@ class Range(Enum):
     POSITIVE = "greater than zero"
     NOT_NEGATIVE = "at least zero"
     SIGN = "+1 or -1"
+    SIGN_OR_ZERO = "+1, -1 or 0"
 
     def allows(self, value: float) -> bool:
         """True if a finite value lies in the range."""
@@ -38,6 +39,8 @@ class Range(Enum):
                 return value >= 0.0
             case Range.SIGN:
                 return value in (1.0, -1.0)
+            case Range.SIGN_OR_ZERO:
+                return value in (1.0, -1.0, 0.0)
             case _:
                 return True
 
@@ -175,16 +178,21 @@ class Parameters:
 
     def _all_allowed(self, array: NDArray[np.float64]) -> bool:
         """True if all numbers of a finite vector lie in their ranges; vectorized, because control ticks call it."""
-        above, signs = self._bounds
-        return bool((array > above).all()) and (not signs.size or bool((np.abs(array[signs]) == 1.0).all()))
+        above, signs, sides = self._bounds
+        return (
+            bool((array > above).all())
+            and (not signs.size or bool((np.abs(array[signs]) == 1.0).all()))
+            and (not sides.size or bool(np.isin(array[sides], (-1.0, 0.0, 1.0)).all()))
+        )
 
     @functools.cached_property
-    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Lower bound of each number, and the indices of those that are signs."""
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+        """Lower bound of each number, and the indices of those that are signs, and that are signs or zero."""
         least = {Range.POSITIVE: 0.0, Range.NOT_NEGATIVE: math.nextafter(0.0, -1.0)}
         allowed = [self.ranges.get(name, Range.ANY) for name in self.names]
         above = np.array([least.get(each, -math.inf) for each in allowed], dtype=np.float64)
-        return above, np.flatnonzero([each is Range.SIGN for each in allowed])
+        signs, sides = (np.flatnonzero([each is kind for each in allowed]) for kind in (Range.SIGN, Range.SIGN_OR_ZERO))
+        return above, signs, sides
 
     def _require(self, name: str, value: float) -> float:
         allowed = self.ranges.get(name, Range.ANY)

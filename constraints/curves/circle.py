@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import point_coordinates, positive
 from .curve import Curve, PointLike, axis_names
+
+STATIONS = 25
+"""Points of a polygon that stands for a circle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,21 @@ class Circle(Curve):
     def front_speed(self, t: ca.SX) -> ca.SX:
         """|u| [m/s]."""
         return ca.norm_2(self.parameters.symbols[self.dimension + 1 :])
+
+    def travelled(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX | None] | None:
+        """Arc from the point on the right of the centre, counter-clockwise, and the circumference; None in space."""
+        if self.dimension != 2:
+            return None
+        offset = x - self.center(t)
+        return self.radius * ca.atan2(offset[1], offset[0]), 2 * ca.pi * self.radius
+
+    def stations(self, t: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+        """Points of the circle, once round from the right of the centre; None in space."""
+        if self.dimension != 2:
+            return None
+        angles = ca.SX(ca.DM(np.linspace(0.0, 2 * np.pi, STATIONS)))
+        around = ca.horzcat(ca.cos(angles), ca.sin(angles)).T
+        return self.radius * angles, self.radius * around + ca.repmat(self.center(t), 1, STATIONS)
 
     @property
     def radius(self) -> ca.SX:

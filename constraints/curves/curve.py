@@ -81,6 +81,21 @@ class Curve(Picklable, ABC):
         """
         return None
 
+    def travelled(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX | None] | None:
+        """Length of a path at time t from its start to the foot of the perpendicular from x, and that of a closed lap.
+
+        [m] each; None for a curve that does not know its length, and in place of a lap that is not closed.
+        """
+        return None
+
+    def stations(self, t: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+        """Points along a path in the direction of travel at time t [s], near enough for a polygon; None if unknown.
+
+        Returns:
+            Their lengths from the start, shape (k,) [m], and positions, shape (n, k) [m].
+        """
+        return None
+
     def landmarks(self, t: ca.SX) -> ca.SX | None:
         """Points that show where a path lies, shape (n, k) [m], at time t; None if the path has none."""
         return None

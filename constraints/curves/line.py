@@ -43,6 +43,15 @@ class Line(Curve):
         n = self.dimension
         return ca.norm_2(self.parameters.symbols[n:] - self.parameters.symbols[:n]) - self.progress(x)
 
+    def travelled(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, None]:
+        """Distance along the line from the first point [m]."""
+        return self.progress(x), None
+
+    def stations(self, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Start and end."""
+        ends = self.landmarks(t)
+        return ca.vertcat(0, ca.norm_2(ends[:, 1] - ends[:, 0])), ends
+
     def progress(self, x: ca.SX) -> ca.SX:
         """Distance of the foot of the perpendicular from x along the line, from the first point [m]."""
         n = self.dimension

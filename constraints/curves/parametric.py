@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -24,6 +26,12 @@ CHECKED = 400
 LARGEST_TURN = 1.0
 """Largest turn between neighbouring samples [rad], so that they are nearer to each other than the radius of curvature.
 """
+
+QUADRATURE = 6
+"""Points of Gauss's formula for the length between two samples."""
+
+CLOSED = 1e-9
+"""Share of its length within which a path's ends coincide."""
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -69,6 +77,51 @@ class Parametric(Curve):
     def progress(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Parameter s of the foot of the perpendicular from x at time t."""
         return self._foot(x, t)[0]
+
+    def travelled(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX | None] | None:
+        """Arc from the first sample to the foot, and the length of a lap if the last sample is the first one again.
+
+        None for a path that moves or has parameters.
+        """
+        if self._arcs is None:
+            return None
+        arc, arcs = self._arcs
+        foot, before, since = self.progress(x, t), ca.SX(0), ca.SX(self.samples[0])
+        for sample, length in zip(self.samples[1:-1], arcs[:-1].tolist(), strict=True):
+            passed = foot >= sample
+            before += ca.if_else(passed, length, 0.0)
+            since = ca.if_else(passed, sample, since)
+        ends = self._points
+        total = float(arcs.sum())
+        closed = bool(np.linalg.norm(ends[:, -1] - ends[:, 0]) < CLOSED * total)
+        return before + cast(ca.SX, arc(since, foot)), ca.SX(total) if closed else None
+
+    def stations(self, t: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+        """The samples; None for a path that moves or has parameters."""
+        if self._arcs is None:
+            return None
+        return ca.SX(ca.DM(np.concatenate([[0.0], np.cumsum(self._arcs[1])]))), ca.SX(ca.DM(self._points))
+
+    @functools.cached_property
+    def _arcs(self) -> tuple[ca.Function, Array] | None:
+        """Length between two parameters, by Gauss's formula, and those between the samples; None if not constant."""
+        s, end, t = ca.SX.sym("s"), ca.SX.sym("end"), ca.SX.sym("t")
+        position = ca.densify(self.path(s, t))
+        if any(symbol.element_hash() != s.element_hash() for symbol in ca.symvar(position)):
+            return None
+        speed = ca.Function("speed", [s], [ca.norm_2(ca.jacobian(position, s))])
+        places, weights = np.polynomial.legendre.leggauss(QUADRATURE)
+        half = (end - s) / 2
+        speeds = [cast(ca.SX, speed(s + half * (1 + float(place)))) for place in places]
+        arc = ca.Function("arc", [s, end], [half * ca.dot(ca.vertcat(*speeds), ca.SX(ca.DM(weights)))])
+        each = arc(ca.DM(self.samples[:-1]).T, ca.DM(self.samples[1:]).T)
+        return arc, np.asarray(each, dtype=np.float64).ravel()
+
+    @functools.cached_property
+    def _points(self) -> Array:
+        """Positions of the samples of a path that does not move, shape (n, k)."""
+        t = ca.SX.sym("t")
+        return np.asarray(ca.Function("points", [t], [self.landmarks(t)])(0.0), dtype=np.float64)
 
     def _foot(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
         s = ca.SX.sym("s")

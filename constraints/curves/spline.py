@@ -19,7 +19,7 @@ from .path_geometry import foot_of_perpendicular, normal_frame, reference_axis
 
 Array = NDArray[np.float64]
 DEGREE = 5
-SAMPLES_PER_PIECE = 12
+SAMPLES_PER_PIECE, STATIONS = 12, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,12 @@ class Spline(Curve):
         _, (_, first, _) = self._foot(x)
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
+    def stations(self, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Points that it goes through and three between each two."""
+        between = np.arange(STATIONS) / STATIONS
+        s = np.append((self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * between).ravel(), self.breaks[-1])
+        return ca.SX(ca.DM(s - self.breaks[0])), ca.SX(ca.DM(self.at(s).T))
+
     def landmarks(self, t: ca.SX) -> ca.SX:
         """Points that it goes through and the midpoints between them, shape (n, 2k − 1)."""
         middles = (self.breaks[1:] + self.breaks[:-1]) / 2
@@ -64,6 +70,10 @@ class Spline(Curve):
     def remaining(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Parameter from the foot of the perpendicular from x to the last point [m]."""
         return self.length - self.progress(x)
+
+    def travelled(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, None]:
+        """Parameter of the foot of the perpendicular from x, which is a length to within the bends [m]."""
+        return self.progress(x), None
 
     def at(self, s: ArrayLike) -> Array:
         """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""

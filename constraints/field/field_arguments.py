@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import casadi as ca
 
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters, Range
-from ...symbolic.validation import positive
+from ...symbolic.validation import not_negative, positive
 from ..curves.curve import Curve
-from .guidance import Profile
+from .guidance import DEFAULT_LIMIT, Profile
 
-DEFAULT_LIMIT, LOWEST_LIMIT = 1.5, 1.2
-"""Default speed limit and lowest speed limit allowed, in cruise speeds."""
+LOWEST_LIMIT = 1.2
+"""Lowest speed limit allowed, in cruise speeds."""
+
+
+def chosen_avoidance(avoidance: str | None, rounding: float | None) -> Literal["hug", "detour"]:
+    """Return the way round obstacles: a detour if a rounding is given, else a hug, unless one is named.
+
+    Args:
+        avoidance: hug, detour or None.
+        rounding: ε of a detour [m], or None.
+
+    Raises:
+        ModelError: for another name, or a rounding for a hug.
+    """
+    if avoidance is None:
+        return "hug" if rounding is None else "detour"
+    if avoidance == "hug":
+        if rounding is not None:
+            raise ModelError("rounding= is the length over which a detour leaves the path: use avoidance='detour'")
+        return "hug"
+    if avoidance == "detour":
+        return "detour"
+    raise ModelError(f"avoidance must be 'hug' or 'detour', got {avoidance!r}")
 
 
 def require_curves(role: str, curves: Iterable[Curve]) -> tuple[Curve, ...]:
@@ -42,10 +64,13 @@ def declare_parameters(
     speed: float,
     attraction: float,
     margin: float | None,
+    avoidance: Literal["hug", "detour"],
     rounding: float | None,
+    approach: float | None,
+    swirl: float,
     limit: float | None,
     acceleration: float | None,
-    side: int | Mapping[str, int],
+    side: int | Mapping[str, int] | Literal["auto"],
 ) -> Parameters:
     """Declare the field's own parameters.
 
@@ -55,10 +80,13 @@ def declare_parameters(
         speed: c [m/s].
         attraction: κ [1/s].
         margin: δ [m].
-        rounding: ε [m], δ/2 if None.
+        avoidance: the way round obstacles.
+        rounding: ε of a detour [m], δ/2 if None.
+        approach: γ of a hug [1/s], the larger one of 2κ and c/2δ if None.
+        swirl: σ₁ of a hug.
         limit: L [m/s], 1.5 c if None.
         acceleration: a [m/s²], or None.
-        side: one side for all barriers, or sides by name.
+        side: one side for all barriers, sides by name, or ``"auto"``.
 
     Raises:
         ModelError: if the margin is missing, the limit is too near the speed, a side is not ±1 or names no barrier, or
@@ -71,10 +99,15 @@ def declare_parameters(
             raise ModelError("margin= is required with obstacles: the clearance to keep from them [m]")
         gap = positive("margin", margin)
         values |= {
-            "side": 1.0 if isinstance(side, Mapping) else float(side),
+            "side": 0.0 if isinstance(side, Mapping | str) else float(side),
             "margin": gap,
-            "rounding": positive("rounding", gap / 2 if rounding is None else rounding),
         }
+        if avoidance == "detour":
+            values["rounding"] = positive("rounding", gap / 2 if rounding is None else rounding)
+        else:
+            usual = max(2.0 * attraction, speed / (2.0 * gap))
+            values["approach"] = positive("approach", usual if approach is None else approach)
+            values["swirl"] = not_negative("swirl", swirl)
     if barriers or limit is not None:
         values["limit"] = positive("limit", DEFAULT_LIMIT * speed if limit is None else limit)
         if values["limit"] < LOWEST_LIMIT * values["speed"]:
@@ -85,20 +118,23 @@ def declare_parameters(
     if acceleration is not None:
         values["acceleration"] = positive("acceleration", acceleration)
     values |= sides
-    ranges = {key: Range.SIGN if key.startswith("side") else Range.POSITIVE for key in values}
+    ranges = {key: Range.SIGN_OR_ZERO if key.startswith("side") else Range.POSITIVE for key in values}
+    if "swirl" in ranges:
+        ranges["swirl"] = Range.NOT_NEGATIVE
     return Parameters.declare(values, name, ranges=ranges)
 
 
-def _sides(barriers: Sequence[str], side: int | Mapping[str, int]) -> dict[str, float]:
-    """σ_j by parameter name, checked."""
+def _sides(barriers: Sequence[str], side: int | Mapping[str, int] | str) -> dict[str, float]:
+    """σ_j by parameter name, checked; 0 where it is left to the field."""
     given: Mapping[str, int] = side if isinstance(side, Mapping) else {}
     for key in given:
         if key not in barriers:
             raise ModelError(unknown_name("barrier", key, barriers))
     for label, value in (given if isinstance(side, Mapping) else {"": side}).items():
-        if value not in (1, -1):
-            raise ModelError(f"side{f' of {label!r}' if label else ''} must be +1 or -1, got {value!r}")
-    return {f"side_{key}": float(given.get(key, 1)) for key in barriers}
+        if value not in (1, -1) and (label or value != "auto"):
+            allowed = "+1 or -1" if label else "+1, -1 or 'auto'"
+            raise ModelError(f"side{f' of {label!r}' if label else ''} must be {allowed}, got {value!r}")
+    return {f"side_{key}": float(given.get(key, 0)) for key in barriers}
 
 
 def require_profile(role: str, profile: Profile | None, x: ca.SX, t: ca.SX, known: ca.SX, size: int) -> ca.SX | None:

@@ -1,12 +1,16 @@
-"""The guidance velocity of a field, in three steps: the program curve, the motion along it, the barriers.
+"""The guidance velocity of a field, in three steps: the motion along a program curve, the margins, the barriers.
 
-The path is deformed around obstacles (:func:`detour`); a point goes to the resulting curve and along it
-(:func:`cruise_velocity`); it is kept off the boundaries, each of which is an integral curve (:func:`shield_velocity`).
+A point goes to the program curve and along it (:func:`cruise_velocity`). The margins of barriers are kept either by a
+program curve that leads round them (:func:`detour`), or by the velocity nearest to that motion which approaches none of
+them too fast (:func:`hug_velocity`). It is kept off the boundaries, each of which is an integral curve
+(:func:`shield_velocity`).
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -27,6 +31,12 @@ CRUISE_SHARE = 0.9
 LARGEST_TURN = 2 / 27**0.5
 """Largest z/(1 + z²)^(3/2): on its way to a straight line at rest a point turns with at most 0.385 κ c."""
 
+DEFAULT_LIMIT = 1.5
+"""Default speed limit, in cruise speeds."""
+
+SMOOTHING_SHARE = 0.2
+"""Width of the smooth positive part, as a share of the cruise speed."""
+
 Profile = Callable[[ca.SX, ca.SX], ca.SX]
 """A function of position, shape (n,), and time."""
 
@@ -40,7 +50,7 @@ class CruiseGains:
         attraction: κ [1/s].
         limit: largest speed L [m/s]; None for no limit.
         acceleration: largest acceleration a along a curve at rest [m/s²]; None for no limit.
-        pace: share of the speed at this position and time, in [0, 1].
+        pace: share of the speed at this position and time; above 1 only to make good a delay.
         course: direction in which a surface is followed, shape (n,); None for a curve, which has its own direction.
     """
 
@@ -50,6 +60,19 @@ class CruiseGains:
     acceleration: ca.SX | None
     pace: ca.SX
     course: ca.SX | None
+
+
+def positive_part(value: ca.SX, width: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Smooth positive part s⁺ ≥ max(0, r) and its slope: 0 for r ≤ −ε, r for r ≥ ε, C² and convex.
+
+    Between, ε (1 + u)³ (3 − u)/16 with u = r/ε. It has s⁺(r) − s⁺(−r) = r.
+
+    Args:
+        value: r, any shape.
+        width: ε, in the unit of r.
+    """
+    u = ca.fmin(ca.fmax(value / width, -1), 1)
+    return width * (1 + u) ** 3 * (3 - u) / 16 + ca.fmax(value - width, 0), (1 + u) ** 2 * (2 - u) / 4
 
 
 def saturate_velocity(velocity: ca.SX, limit: ca.SX | None, share: float) -> ca.SX:
@@ -96,12 +119,51 @@ def cruise_velocity(program: ca.SX, slope: ca.SX, drift: ca.SX, x: ca.SX, gains:
     tangent = along / ca.sqrt(ca.sumsqr(along) + softening + FLOOR)
     desired = gains.pace * speed / steep
     if gains.acceleration is not None:
-        bend = ca.sumsqr(ca.jtimes(tangent, x, tangent))
-        desired = desired / (1 + speed**4 * bend / gains.acceleration**2) ** 0.25
+        bend, fastest = ca.sumsqr(ca.jtimes(tangent, x, tangent)), ca.fmax(gains.pace, 1) * speed
+        desired = desired / (1 + fastest**4 * bend / gains.acceleration**2) ** 0.25
     if gains.limit is not None:
         normal = saturate_velocity(normal, gains.limit, CRUISE_SHARE - 0.02)
         desired = desired * ca.sqrt(1 - ca.sumsqr(normal) / (CRUISE_SHARE * gains.limit) ** 2)
     return desired * tangent - normal
+
+
+def punctual_speed(
+    travelled: tuple[ca.SX, ca.SX | None], due: ca.SX, rate: ca.SX, speed: ca.SX, limit: ca.SX | None
+) -> ca.SX:
+    """Speed c + ϰ (d − s) that makes a delay good at the rate ϰ, between 0 and 0.9 of the limit L, C² [m/s].
+
+    d is the length that is due at this time, s the length that was travelled. On a closed path of length ℓ the delay
+    d − s is replaced by ℓ/2π sin(2π (d − s)/ℓ), which knows no laps. Without a limit the speed is at most 1.5 c.
+
+    Args:
+        travelled: s [m], and ℓ [m] of a closed path.
+        due: d [m].
+        rate: ϰ [1/s].
+        speed: c [m/s].
+        limit: L [m/s], or None.
+    """
+    place, lap = travelled
+    delay = due - place
+    if lap is not None:
+        delay = lap / (2 * ca.pi) * ca.sin(2 * ca.pi * delay / lap)
+    width, most = SMOOTHING_SHARE * speed, DEFAULT_LIMIT * speed if limit is None else CRUISE_SHARE * limit
+    wanted = positive_part(speed + rate * delay, width)[0]
+    return most - positive_part(most - wanted, width)[0]
+
+
+def path_direction(slope: ca.SX, gains: CruiseGains) -> ca.SX:
+    """Direction of travel along the level lines of the path, of length 1, shape (n,).
+
+    Args:
+        slope: J = ∂F/∂x, shape (k, n).
+        gains: with the course on a surface.
+    """
+    if gains.course is None:
+        along = path_tangent(slope)
+    else:
+        gram = Ldl.of(slope @ slope.T + FLOOR * ca.SX.eye(slope.size1()))
+        along = gains.course - slope.T @ gram.solve(slope @ gains.course)
+    return along / ca.sqrt(ca.sumsqr(along) + FLOOR)
 
 
 RETRACTION_START = 0.5
@@ -128,6 +190,48 @@ class FieldBarrier:
     side: ca.SX
     center: ca.SX | None
     extent: ca.SX | None
+
+
+BEHIND = 0.1
+"""Lead, in times that the point takes for the size of an obstacle, up to which it is let past in front."""
+
+
+def side_of_least_detour(path: Curve, barrier: Curve, start: ca.SX, speed: ca.SX, margin: ca.SX) -> ca.SX:
+    """+1 or −1: the side on which an obstacle is left at closest approach by a point that moves along the path.
+
+    The point leaves the start of the path at ``start`` and moves at the cruise speed, the obstacle as it does. At
+    closest approach it lies at r relative to the obstacle, of size ℓ = R + δ, whose velocity is u: the side is the sign
+    of r·ν − 0.1 ℓ u·ν/c, ν = ∇φ₁. In a tie the point thus goes behind the obstacle. +1 if the obstacle is unbounded or
+    the path does not know its length. It depends on parameters only.
+
+    Args:
+        path: the path.
+        barrier: the obstacle.
+        start: time at which the point is at the start of the path [s].
+        speed: c [m/s].
+        margin: δ [m].
+    """
+    known, time = path.stations(start), ca.SX.sym("t")
+    center, extent = barrier.reference(time), barrier.extent(time)
+    if known is None or center is None or extent is None:
+        return ca.SX(1)
+    lengths, points = known
+    times = [start + lengths[k] / speed for k in range(lengths.numel())]
+    away = [points[:, k] - ca.substitute(center, time, now) for k, now in enumerate(times)]
+    least, value = ca.SX(math.inf), ca.SX(1)
+    for k, (r, after) in enumerate(itertools.pairwise(away)):
+        moved, stretch = after - r, points[:, k + 1] - points[:, k]
+        share = ca.fmin(ca.fmax(-ca.dot(r, moved) / (ca.sumsqr(moved) + FLOOR), 0), 1)
+        nearest = r + share * moved
+        velocity = (stretch - moved) / (times[k + 1] - times[k])
+        size = ca.substitute(extent, time, times[k]) + margin
+        outward = path.jacobian(points[:, k] + stretch / 2, start)[0, :].T
+        if path.dimension == 2:
+            outward = ca.vertcat(stretch[1], -stretch[0])
+        lead = ca.dot(outward, nearest - BEHIND * size / speed * velocity)
+        nearer = ca.sumsqr(nearest) < least
+        least, value = ca.if_else(nearer, ca.sumsqr(nearest), least), ca.if_else(nearer, lead, value)
+    return ca.if_else(value >= 0, 1, -1)
 
 
 def smooth_minimum(values: Iterable[ca.SX], rounding: ca.SX) -> ca.SX:
@@ -256,3 +360,134 @@ def _free_share(carrying: ca.SX, free: ca.SX, limit: ca.SX) -> ca.SX:
     spare = 1 / CRUISE_SHARE - 1
     lacking = ca.fmax(1 + spare - largest, 0)
     return 1 - lacking**3 / (lacking**2 + 4 * spare**2)
+
+
+STIFFNESS = 200.0
+"""K: a barrier that presses with λ is missed by λ/K where there are several; it makes contradictory ones solvable."""
+
+CONSTANT_STEPS, DIFFERENTIATED_STEPS = 5, 2
+"""Newton steps up to a start that is rounded and therefore constant, and after it. Each squares the error."""
+
+GRID = 2.0**-20
+"""Rounding of that start, in widths of the smooth positive part."""
+
+
+@dataclass(frozen=True, eq=False)
+class HugGains:
+    """Gains of the motion along the margins of barriers.
+
+    Attributes:
+        margin: δ [m].
+        approach: γ [1/s].
+        swirl: σ₁, the share of a velocity that a barrier takes which is given back along its boundary.
+        speed: c [m/s].
+        limit: L [m/s].
+    """
+
+    margin: ca.SX
+    approach: ca.SX
+    swirl: ca.SX
+    speed: ca.SX
+    limit: ca.SX
+
+
+def passing_rotation(slope: ca.SX, tangent: ca.SX) -> ca.SX:
+    """Skew S = τ gᵀ − g τᵀ, shape (n, n): S n lies along a boundary with normal n, and S (−τ) = g.
+
+    Args:
+        slope: ∇φ₁, whose direction is g, shape (1, n).
+        tangent: τ, of length 1, shape (n,).
+    """
+    outward = slope.T / ca.sqrt(ca.sumsqr(slope) + FLOOR)
+    return tangent @ outward.T - outward @ tangent.T
+
+
+def hug_velocity(
+    desired: ca.SX,
+    ahead: ca.SX,
+    values: ca.SX,
+    slope: ca.SX,
+    drift: ca.SX,
+    rotation: ca.SX,
+    sides: ca.SX,
+    gains: HugGains,
+) -> tuple[ca.SX, ca.SX]:
+    """The velocity next to w₀ for which every h_j = O_j − δ has dh_j/dt ≥ −γ h_j, and what the barriers take.
+
+    With n_j = ∇O_j/|∇O_j| and b_j = −O_j,t/|∇O_j| − γ h_j the condition is n_j·w ≥ b_j. For one barrier
+
+        w = w₀ + λ n + (σ₁ max(λ, β) + ϱ(β) s⁺(−w₀·a)) a,   λ = s⁺(b − n·w₀),   β = s⁺(b − n·v),   a = σ S n.
+
+    a points along the boundary to the passing side, and β says how much the barrier blocks the way ahead, v. The swirl
+    with σ₁, and ϱ, which rises from 0 at β = 0 to 1 at c and takes away what w₀ has against a, leave no place of rest
+    in front of a barrier, whichever side it is and however strong the way back to the path. They add at most L to the
+    motion. For several barriers, w₀ is projected on all conditions (:func:`nearest_velocity`), these motions of all are
+    added to it, and the sum is projected on the same conditions.
+
+    |w| ≤ 0.9 L: with u the velocity nearest to zero that satisfies the conditions, the result is u + ϑ (w − u) with a
+    share ϑ ≤ 1. It satisfies them too, because they bound a convex set.
+
+    Args:
+        desired: w₀, |w₀| ≤ 0.9 L, shape (n,) [m/s].
+        ahead: v, the velocity along the level line of the path without its way back to it, shape (n,) [m/s].
+        values: O_j, shape (k,) [m].
+        slope: ∂O/∂x, shape (k, n).
+        drift: ∂O/∂t, shape (k,) [m/s].
+        rotation: S, shape (n, n).
+        sides: σ_j, shape (k,).
+        gains: δ, γ, σ₁ and the speeds.
+
+    Returns:
+        w, shape (n,) [m/s], and max(λ, β), shape (k,) [m/s]. Where it is 0 for all barriers, w = w₀.
+    """
+    room, width = values - gains.margin, SMOOTHING_SHARE * gains.speed
+    # Softened off h = 0 only, where gradients can vanish.
+    size = ca.sqrt(ca.sum2(slope**2) + SOFTENING * room**2 / (room**2 + gains.margin**2) + FLOOR)
+    normals, least = slope / size, -drift / size - gains.approach * room
+    pressing = nearest_velocity(desired, normals, least, width)[1]
+    blocking = positive_part(least - normals @ ahead, width)[0]
+    # The larger one, and zero where both are.
+    pressing = pressing + _rise(blocking, width) * positive_part(blocking - pressing, width)[0]
+    aside = rotation @ normals.T @ ca.diag(sides)
+    against = positive_part(-aside.T @ desired, width)[0]
+    firm = _rise(blocking, gains.speed)
+    swirl = aside @ (gains.swirl * pressing + firm * against)
+    swirl = swirl / ca.sqrt(1 + ca.sumsqr(swirl) / gains.limit**2)
+    w = nearest_velocity(desired + swirl, normals, least, width)[0]
+    needed = nearest_velocity(ca.SX.zeros(desired.numel()), normals, least, width)[0]
+    # The shield leaves what is below 0.9 L as it is where it carries nothing.
+    most = CRUISE_SHARE * gains.limit
+    needed = saturate_velocity(needed, most, CARRIED_SHARE)
+    return needed + _free_share(needed, w - needed, most) * (w - needed), pressing
+
+
+def _rise(value: ca.SX, scale: ca.SX) -> ca.SX:
+    """0 at zero, 1 from the scale on, C²."""
+    return 1 - ca.fmax(1 - (value / scale) ** 2, 0) ** 3
+
+
+def nearest_velocity(start: ca.SX, normals: ca.SX, least: ca.SX, width: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The velocity nearest to w₀ with n_j·w ≥ b_j for all j, smooth, and the multipliers λ_j ≥ 0 with w = w₀ + Nᵀλ.
+
+    Complementarity of λ_j and n_j·w − b_j is rounded to λ_j = s⁺(r_j), n_j·w − b_j + λ_j/K = s⁺(−r_j), k equations for
+    the r_j, which one barrier satisfies in closed form (without K) by r = b − n·w₀. For several they are solved by
+    Newton's method, whose steps need a system of n equations only.
+
+    Args:
+        start: w₀, shape (n,) [m/s].
+        normals: N, shape (k, n).
+        least: b, shape (k,) [m/s].
+        width: ε of s⁺ [m/s].
+    """
+    r = least - normals @ start
+    if r.numel() > 1:
+        for step in range(CONSTANT_STEPS + DIFFERENTIATED_STEPS):
+            if step == CONSTANT_STEPS:
+                r = GRID * width * ca.floor(r / (GRID * width))
+            push, active = positive_part(r, width)
+            residual = normals @ (start + normals.T @ push) - least + push / STIFFNESS - positive_part(-r, width)[0]
+            loose = 1 - active + active / STIFFNESS
+            system = Ldl.of(ca.SX.eye(start.numel()) + normals.T @ ca.diag(active / loose) @ normals)
+            r = r - (residual - normals @ system.solve(normals.T @ (active / loose * residual))) / loose
+    push = positive_part(r, width)[0]
+    return start + normals.T @ push, push

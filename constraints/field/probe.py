@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...symbolic.kernel import Kernel, WorkspacePool
 from ...symbolic.parameters import Parameters
 from ..curves.curve import Curve
+from .erugin_field import EruginField
 
 
 class VelocityField(Protocol):
@@ -141,7 +142,8 @@ class FieldProbe:
         rows: the functions ``f`` (N, k), ``f_x`` (N, k, n) and ``f_t`` (N, k).
         product: f = ∏ f_i with ``f`` (N, 1), ``f_x`` (N, n), ``f_xx`` (N, n, n), ``f_t`` (N, 1), and ``P`` (N, n).
         curvature: Hessians of all functions, ``f_xx`` (N, k n, n), one below the other.
-        flow: ``w`` (N, n) alone, and the barriers' functions ``O`` (N, number of barriers).
+        flow: ``w`` (N, n) alone, the barriers' functions ``O`` (N, number of barriers), and ``pressing`` (N, 1), the
+            largest speed that a barrier takes from the motion along the program curve.
     """
 
     field: VelocityField
@@ -166,6 +168,8 @@ class FieldProbe:
             return Probe.of(f"{name}_probe", x, t, symbols, outputs, p)
 
         w, f, barriers = field.velocity(x, t), field.functions(x, t), len(field.obstacles) + len(field.inside)
+        taken = field.pressing(x, t) if isinstance(field, EruginField) else ca.SX(0, 1)
+        pressing = functools.reduce(ca.fmax, ca.vertsplit(taken), ca.SX(0))
         P, _, product = field.structure(x, t)
         hessian, slope = ca.hessian(product, x)
         return cls(
@@ -174,5 +178,12 @@ class FieldProbe:
             probe("rows", {"f": f, "f_x": ca.jacobian(f, x), "f_t": ca.jacobian(f, t)}),
             probe("product", {"f": product, "f_x": slope, "f_xx": hessian, "f_t": ca.jacobian(product, t), "P": P}),
             probe("curvature", {"f_xx": ca.vertcat(*(ca.hessian(row, x)[0] for row in ca.vertsplit(f)))}),
-            probe("flow", {"w": w, "O": ca.vertcat(ca.SX(0, 1), *ca.vertsplit(f)[f.numel() - barriers :])}),
+            probe(
+                "flow",
+                {
+                    "w": w,
+                    "O": ca.vertcat(ca.SX(0, 1), *ca.vertsplit(f)[f.numel() - barriers :]),
+                    "pressing": ca.densify(pressing),
+                },
+            ),
         )

@@ -22,6 +22,7 @@ def follow(
     point: ca.SX,
     *,
     perturbation: Perturbation | None = None,
+    clock: float | None = None,
     name: str = "follow",
     when: ca.SX | Schedule | None = None,
 ) -> Constraint:
@@ -31,6 +32,8 @@ def follow(
         field: field of the velocity w that the point must have.
         point: the point x, such as ``robot.points["tip"]``, shape (n,) [m].
         perturbation: equation of order 1 for the deviation ψ [m/s]; ``FirstOrder()`` if not given.
+        clock: rate [1/s] at which delays are made good, see :meth:`EruginField.punctual`; None to move at the cruise
+            speed, however late.
         name: name in messages and prefix of its gains.
         when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
 
@@ -45,6 +48,8 @@ def follow(
             f"constraint {name!r}: the field has {field.dimension} dimensions, so the point must be a column of "
             f"{field.dimension} CasADi SX expressions, got {point!r}"
         )
+
+    field = field if clock is None else field.punctual(clock)
 
     def clearances(coordinates: Coordinates) -> dict[str, ca.SX]:
         every = ca.vertsplit(field.functions(point, coordinates.t))

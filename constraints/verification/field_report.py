@@ -119,7 +119,8 @@ class RowReport:
         drift: largest |df_i/dt| on f_i = 0 [m/s].
         faulty: number of points where it is above the tolerance.
         covered: number of points on it that lie beyond another barrier, where a point never comes, or, for a program
-            curve, nearer to a barrier than the margin, where the barrier has precedence.
+            curve, nearer to a barrier than the margin, or approaching that faster than the field allows, where the
+            barrier has precedence.
         covered_drift: largest |df_i/dt| there [m/s]; NaN without such points.
         slope: smallest singular value of ∂f/∂x on it; at zero the curve has no tangent there.
         zero_gradient: points on it where a gradient vanishes, shape (k, n + 1), the time last.
@@ -420,8 +421,9 @@ def _row_notes(row: RowReport) -> Iterator[str]:
         yield f"no free point on the boundary of {row.name!r} was found in the region"
     if row.covered and row.program:
         yield (
-            f"{row.covered} points on the program curve {row.name!r} are nearer to a barrier than the margin: the "
-            f"barrier has precedence there, and the field departs from the curve at up to {row.covered_drift:.3g} m/s"
+            f"at {row.covered} points on the program curve {row.name!r} a barrier has precedence, because it is nearer "
+            f"than the margin or approached too fast: the field departs from the curve at up to "
+            f"{row.covered_drift:.3g} m/s"
         )
     elif row.covered and row.covered_drift > NEUTRAL:
         yield (

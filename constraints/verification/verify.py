@@ -75,6 +75,8 @@ def examine_row(
     others = [other.indices[0] for other in rows if not other.program and other is not row]
     nearest = 0.999999 * row.margin
     hidden = np.asarray((probe.rows.at(found.x, found.t)["f"][:, others] < nearest).any(axis=1))
+    if row.program:
+        hidden |= _pressed(probe, found.x, found.t)
     visible, covered = found.only(~hidden), found.only(hidden)
     drift, slope = _drift(probe, row, visible)
     hidden_drift = _drift(probe, row, covered)[0]
@@ -100,6 +102,11 @@ def examine_row(
     )
     # At a corner of a boundary there are no derivatives.
     return report, visible.only(slope > FLAT)
+
+
+def _pressed(probe: FieldProbe, x: Array, t: Array) -> NDArray[np.bool_]:
+    """True where a barrier takes something from the motion along the program curve."""
+    return np.asarray(probe.flow.at(x, t)["pressing"][:, 0] > 0.0)
 
 
 def _drift(probe: FieldProbe, row: FieldRow, positions: SamplePoints) -> tuple[Array, Array]:
@@ -147,14 +154,17 @@ def _approaches(
     aside /= np.maximum(np.linalg.norm(aside, axis=1), 1e-300)[:, None]
     found: list[Approach] = []
     for offset in (d * side for side in ((1, -1) if single else (1,)) for d in offsets):
-        x = on.x + offset * aside
-        values, w, product = probe.rows.at(x, on.t), probe.motion.at(x, on.t)["w"], probe.product.at(x, on.t)
+        x, t = on.x + offset * aside, on.t
+        if row.program:
+            free = ~_pressed(probe, x, t)
+            x, t = x[free], t[free]
+        values, w, product = probe.rows.at(x, t), probe.motion.at(x, t)["w"], probe.product.at(x, t)
         f = values["f"][:, chosen]
         rate = np.einsum("Nij,Nj->Ni", values["f_x"][:, chosen], w) + values["f_t"][:, chosen]
         growth = (f * rate).sum(axis=1) / np.maximum((f**2).sum(axis=1), 1e-300)
         total = product["f"][:, 0]
         change = (product["f_x"] * product["P"]).sum(axis=1) / np.where(total == 0.0, np.nan, total)
-        if len(on):
+        if len(x):
             found.append(
                 Approach(offset, (float(growth.min()), float(growth.max())), (_least(change), -_least(-change)))
             )
@@ -195,7 +205,7 @@ def verify(
 
     1. points on f_i = 0, by Newton's method along the gradients from random points; there |df_i/dt| = |∇f_i·w + f_i,t|
        must be zero. Points that another obstacle covers are counted apart: a point never gets there, and the field does
-       not follow those parts;
+       not follow those parts; so are points of the program curve near a barrier, which has precedence;
     2. beside it, at the offsets, d ln|f_i|/dt: the rate at which the distance grows, and the same for f = ∏ f_i by ∇f·P
        of ``field.structure``. A program curve must attract;
     3. points on it where its gradient vanishes.

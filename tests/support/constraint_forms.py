@@ -115,7 +115,7 @@ def field(path: str, discs: int) -> EruginField:
     """A field with up to three drifting discs."""
     places = [(0.6, 0.4), (-0.5, 0.6), (0.1, -0.7)]
     shapes = [circle(places[j], 0.15, velocity=(0.1 - 0.05 * j, 0.05 * j - 0.1), name=f"disc{j}") for j in range(discs)]
-    return EruginField(PATHS[path](), shapes, speed=0.4, margin=0.3 if discs else None)
+    return EruginField(PATHS[path](), shapes, speed=0.4, margin=0.3 if discs else None, avoidance="detour")
 
 
 FORMS: dict[str, tuple[int, Callable[[Robot], Constraint]]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import casadi as ca
 import numpy as np
@@ -70,6 +70,7 @@ class Scene:
             "product": product,
             "product_x": ca.gradient(product, x),
             "product_t": ca.jacobian(product, t),
+            "pressing": w.pressing(x, t),
         }
         return Kernel("scene", {"x": x, "t": t, "p": w.parameters.symbols}, outputs, compiled=False)
 
@@ -80,9 +81,16 @@ class Scene:
         return {key: value.reshape(shape) if shape[1] > 1 else np.atleast_1d(value) for (key, shape), value in pairs}
 
 
-def scene(label: str, path: Curve, obstacles: Sequence[Curve], side: int = 1) -> Scene:
+Avoidance = Literal["hug", "detour"]
+BOTH: tuple[Avoidance, ...] = ("hug", "detour")
+
+
+def scene(label: str, path: Curve, obstacles: Sequence[Curve], side: int = 1, avoidance: Avoidance = "detour") -> Scene:
     margin = MARGIN if obstacles else None
-    return Scene(label, EruginField(path, obstacles, speed=SPEED, attraction=KAPPA, margin=margin, side=side))
+    return Scene(
+        label,
+        EruginField(path, obstacles, speed=SPEED, attraction=KAPPA, margin=margin, side=side, avoidance=avoidance),
+    )
 
 
 PLANE = tuple(
@@ -95,7 +103,21 @@ SPACE = tuple(
     for name, path in (("line-3d", IN_SPACE), ("spline-3d", LOOP_IN_SPACE))
     for count, side in ((0, 1), (1, -1), (3, 1))
 )
-ALL = (*PLANE, scene("implicit-2", BOWL, discs(2)), *SPACE)
+DETOURS = (*PLANE, scene("implicit-2", BOWL, discs(2)), *SPACE)
+HUGS = tuple(
+    scene(f"hug-{name}-{count}{'+' if side > 0 else '-'}", path, discs(count, path.dimension), side, "hug")
+    for name, path, count, side in (
+        ("line", LINE, 1, -1),
+        ("spline", WAVE, 3, 1),
+        ("spline", WAVE, 5, -1),
+        ("circle", RING, 3, 1),
+        ("drifting-circle", DRIFTING_RING, 5, -1),
+        ("implicit", BOWL, 2, 1),
+        ("line-3d", IN_SPACE, 1, -1),
+        ("spline-3d", LOOP_IN_SPACE, 3, 1),
+    )
+)
+ALL = (*DETOURS, *HUGS)
 SCENES = pytest.mark.parametrize("scene", ALL, ids=lambda s: s.label)
 OBSTRUCTED = pytest.mark.parametrize("scene", [s for s in ALL if s.field.obstacles], ids=lambda s: s.label)
 
@@ -120,12 +142,17 @@ def on_program_curve(scene: Scene, x: Array, t: float) -> Array | None:
     return x if np.abs(scene.at(x, t)["f"][:k]).max() < 1e-13 else None
 
 
-def held(scene: Scene, numbers: Mapping[str, Array], room: float = 0.0) -> bool:
-    """True where F = 0 is to be an integral curve: beyond the margin of all barriers, and slow enough to follow."""
-    k, p = scene.field.dimension - 1, scene.field.parameters.nominal
+def held(scene: Scene, x: Array, t: float, room: float = 0.0) -> bool:
+    """True where F = 0 is to be an integral curve: beyond the margin of all barriers, and slow enough to follow.
+
+    No barrier may press, neither there nor ``room`` away along an axis.
+    """
+    k, p, numbers = scene.field.dimension - 1, scene.field.parameters.nominal, scene.at(x, t)
     follow = np.linalg.lstsq(numbers["f_x"][:k], numbers["f_t"][:k], rcond=None)[0]
     clear = numbers["f"][k:].min(initial=np.inf) >= p.get("field.margin", 0.0) + room
-    return bool(clear and np.linalg.norm(follow) <= 0.8 * p.get("field.limit", np.inf))
+    around = room * np.vstack([np.zeros(k + 1), np.eye(k + 1), -np.eye(k + 1)])
+    free = not any((scene.at(x + d, t)["pressing"] > 0.0).any() for d in (around if scene.field.barriers else ()))
+    return bool(clear and free and np.linalg.norm(follow) <= 0.8 * p.get("field.limit", np.inf))
 
 
 def yields(scene: Scene, t: float) -> bool:
@@ -133,7 +160,7 @@ def yields(scene: Scene, t: float) -> bool:
     p, axes = scene.field.parameters.nominal, "xyz"[: scene.field.dimension]
     for obstacle in scene.field.obstacles:
         center = np.array([p[f"{obstacle.name}.{a}"] + t * p[f"{obstacle.name}.v{a}"] for a in axes])
-        side = p["field.side"] * p[f"field.side_{obstacle.name}"]
+        side = (p["field.side"] or 1.0) * (p[f"field.side_{obstacle.name}"] or 1.0)
         if side * scene.at(center, t)["phi"][0] > 0.5 * (p[f"{obstacle.name}.radius"] + p["field.margin"]):
             return True
     return False
@@ -174,10 +201,11 @@ def boundary_points(scene: Scene, each: int = 12) -> Iterator[tuple[int, Array, 
 
 
 @functools.cache
-def stepper(count: int, path: str = "line") -> tuple[EruginField, Kernel]:
+def stepper(count: int, path: str = "line", avoidance: Avoidance = "detour") -> tuple[EruginField, Kernel]:
     """A field with ``count`` discs and an RK4 step along it, with the velocity."""
     obstacles = [circle((5.0, 5.0), 0.3, velocity=(0.0, 0.0), name=f"disc{j}") for j in range(count)]
-    w = EruginField({"line": LINE, "spline": WAVE}[path], obstacles, speed=SPEED, margin=MARGIN if count else None)
+    margin = MARGIN if count else None
+    w = EruginField({"line": LINE, "spline": WAVE}[path], obstacles, speed=SPEED, margin=margin, avoidance=avoidance)
     return w, step_kernel(w)
 
 

@@ -191,7 +191,7 @@ def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.floa
     """The arm, its law and its start."""
     arm = planar_manipulator([Link(0.4, 1.0, 0.2, 0.02), Link(0.35, 0.8, 0.17, 0.01)])
     tip = arm.points["tip"]
-    w = EruginField(line((0.45, -0.4), (0.45, 0.4), name="path"), [obstacle], speed=0.2, margin=0.03)
+    w = EruginField(line((0.45, -0.4), (0.45, 0.4), name="path"), [obstacle], speed=0.2, margin=0.03, side=1)
     program = Program(arm, follow(w, tip, perturbation=FirstOrder(12.0)))
     q0, v0 = start_on(program, [-0.9, 1.5], at=[(tip, (0.45, -0.4))])
     return arm, ProgramController(program, realization="actuated"), q0, v0

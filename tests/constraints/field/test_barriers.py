@@ -12,7 +12,19 @@ from erugin.constraints.curves import Curve
 from erugin.constraints.field.guidance import shield_velocity
 from erugin.symbolic import Kernel
 
-from ...support.fields import LINE, MARGIN, SPEED, clearance, random_discs, scene, step_kernel, stepper, travel
+from ...support.fields import (
+    BOTH,
+    LINE,
+    MARGIN,
+    SPEED,
+    Avoidance,
+    clearance,
+    random_discs,
+    scene,
+    step_kernel,
+    stepper,
+    travel,
+)
 
 Array = NDArray[np.float64]
 LIMIT = 1.5
@@ -118,14 +130,15 @@ def test_boundaries_inside_other_obstacles_are_integral_curves_too() -> None:
     assert covered > 5
 
 
+@pytest.mark.parametrize("avoidance", BOTH)
 @pytest.mark.parametrize("n", [4, 5])
-def test_in_more_dimensions(n: int) -> None:
+def test_in_more_dimensions(n: int, avoidance: Avoidance) -> None:
     """A line in R⁴ and R⁵, a drifting ball and a capsule on it: integral curves, and the end is reached."""
     zero = (0.0,) * (n - 1)
     path = line((0.0, *zero), (10.0, *zero), name="path")
     ball = circle((3.0, 0.1, *zero[1:]), 0.5, velocity=(0.0, 0.05, *zero[1:]), name="ball")
     rod = capsule((6.5, -1.0, *zero[1:]), (6.5, 0.2, *zero[1:]), 0.3, name="rod")
-    w = EruginField(path, [ball, rod], speed=SPEED, margin=MARGIN)
+    w = EruginField(path, [ball, rod], speed=SPEED, margin=MARGIN, avoidance=avoidance)
     x, t, p = ca.SX.sym("x", n), ca.SX.sym("t"), w.parameters.symbols
     f, v = w.functions(x, t), w.velocity(x, t)
     rate = ca.jacobian(f, x) @ v + ca.jacobian(f, t)

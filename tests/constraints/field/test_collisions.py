@@ -13,12 +13,14 @@ from erugin.constraints import EruginField, choose_sides, circle, line
 from erugin.symbolic import Kernel
 
 from ...support.fields import (
+    BOTH,
     IN_SPACE,
     LENGTH,
     LIMIT,
     LINE,
     MARGIN,
     SPEED,
+    Avoidance,
     clearance,
     random_discs,
     scene,
@@ -30,15 +32,19 @@ from ...support.fields import (
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    ("count", "path"),
+    ("count", "path", "avoidance"),
     [
-        *((count, "line") for count in (1, 2, 3, 5)),
-        *(pytest.param(count, "spline", marks=pytest.mark.slow) for count in (1, 2, 3, 5)),
+        *((count, "line", avoidance) for count in (1, 2, 3, 5) for avoidance in BOTH),
+        *(
+            pytest.param(count, "spline", avoidance, marks=pytest.mark.slow)
+            for count in (1, 2, 3, 5)
+            for avoidance in BOTH
+        ),
     ],
 )
-def test_a_point_never_enters_a_disc(count: int, path: str) -> None:
+def test_a_point_never_enters_a_disc(count: int, path: str, avoidance: Avoidance) -> None:
     """Random scenes, either side; a point that moves along the bare path runs into discs in many of them."""
-    w, kernel = stepper(count, path)
+    w, kernel = stepper(count, path, avoidance)
     bare, bare_kernel = stepper(0, path)
     scenes = 40 if path == "line" else 20
     duration = 1.3 * LENGTH / SPEED
@@ -63,12 +69,13 @@ def test_a_point_never_enters_a_disc(count: int, path: str) -> None:
     assert arrived >= 1.2 * scenes
 
 
+@pytest.mark.parametrize("avoidance", BOTH)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_point_just_outside_a_disc_stays_outside(seed: int) -> None:
+def test_a_point_just_outside_a_disc_stays_outside(seed: int, avoidance: Avoidance) -> None:
     """The boundary layer: started a tenth of a millimetre to 30 cm from a drifting disc, the only thing that holds the
     point off is the field. What remains is the error of the integrator, which falls at least with its square.
     """
-    w, kernel = stepper(1)
+    w, kernel = stepper(1, avoidance=avoidance)
     rng = np.random.default_rng(seed)
     deepest, turned = {0.01: 0.0, 0.001: 0.0}, 0
     for numbers in random_discs(1, 12, seed=10 + seed):
@@ -87,14 +94,15 @@ def test_a_point_just_outside_a_disc_stays_outside(seed: int) -> None:
     assert deepest[0.001] < 1e-7
 
 
+@pytest.mark.parametrize("avoidance", BOTH)
 @pytest.mark.parametrize("gap", [0.5, 0.1, 0.02])
-def test_the_field_is_finite_between_closing_discs(gap: float) -> None:
+def test_the_field_is_finite_between_closing_discs(gap: float, avoidance: Avoidance) -> None:
     """On a dense grid outside two discs that move towards each other, with the saddle between them on the grid."""
     closing = [
         circle((4.0, 0.4 + gap / 2 + 0.1), 0.4, velocity=(0.0, -0.1), name="disc0"),
         circle((4.0, -0.4 - gap / 2 - 0.1), 0.4, velocity=(0.0, 0.1), name="disc1"),
     ]
-    w = EruginField(LINE, closing, speed=SPEED, margin=MARGIN)
+    w = EruginField(LINE, closing, speed=SPEED, margin=MARGIN, side=1, avoidance=avoidance)
     x, t, p = ca.SX.sym("x", 2), ca.SX.sym("t"), w.parameters.symbols
     f = ca.Function("f", [x, t, p], [w.velocity(x, t), w.functions(x, t)], {"cse": True})
     across, up = np.meshgrid(np.linspace(2.5, 5.5, 151), np.linspace(-1.5, 1.5, 151))
@@ -128,7 +136,7 @@ def test_a_point_passes_a_ball_and_returns_to_the_line_in_space() -> None:
     ]
     passed: dict[int, float] = {}
     for side in (1, -1):
-        w = EruginField(IN_SPACE, balls, speed=SPEED, margin=MARGIN, side=side)
+        w = EruginField(IN_SPACE, balls, speed=SPEED, margin=MARGIN, side=side, avoidance="detour")
         t, x, v = travel(w, step_kernel(w), np.array([0.0, 0.3, -0.4]), 30.0, 0.01, w.parameters.values())
         gap = clearance(w.parameters.nominal, 2, t, x)
         assert 0.0 < gap.min() < MARGIN + 0.1
@@ -163,12 +171,14 @@ def scenes(n: int, count: int, number: int, seed: int) -> Iterator[Mapping[str, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("avoidance", BOTH)
 @pytest.mark.parametrize(("n", "count"), [(2, 1), (2, 3), (2, 5), (3, 2), (3, 5)])
-def test_every_scene_is_passed(n: int, count: int) -> None:
+def test_every_scene_is_passed(n: int, count: int, avoidance: Avoidance) -> None:
     """Also the bare path hits something in many of them, and the way is little longer than it."""
     zero, number = (0.0,) * n, 40
     shapes = [circle((0.0, 9.0, 0.0)[:n], 0.5, velocity=zero, name=f"disc{j}") for j in range(count)]
-    w = EruginField(line(zero, (SCENE_LENGTH, *zero[1:])), shapes, speed=1.0, attraction=3.0, margin=SCENE_MARGIN)
+    path = line(zero, (SCENE_LENGTH, *zero[1:]))
+    w = EruginField(path, shapes, speed=1.0, attraction=3.0, margin=SCENE_MARGIN, avoidance=avoidance)
     kernel, start = step_kernel(w), np.zeros(n)
     ways: list[float] = []
     least, fastest, hits = np.inf, 0.0, 0

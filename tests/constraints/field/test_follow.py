@@ -55,7 +55,7 @@ def swing_leg(robot: Robot, realization: str, *more: Constraint, still: bool = F
     foot, path = robot.points["tip"], line(START, END, name="path")
     ball = circle(tuple(BALL_CENTER), BALL_RADIUS, velocity=tuple(BALL_DRIFT), name="ball")
     # Along the path, which leads to the right, the left is above.
-    field = EruginField(path, [ball], speed=0.6, margin=BALL_MARGIN, side=-1)
+    field = EruginField(path, [ball], speed=0.6, margin=BALL_MARGIN, side=-1, avoidance="detour")
     program = Program(robot, [follow(field, foot, perturbation=FirstOrder(20.0)), *more])
     at = [(foot, START)] if more else [(foot, START), (robot.coordinates.q[2:], LENGTHS)]
     q0, v0 = start_on(program, [*BENT, *LENGTHS], at=at)
@@ -130,7 +130,7 @@ def test_the_tool_of_a_ur5_avoids_a_ball() -> None:
     end, center = start + WAY, start + WAY / 2 + np.array([0.06, 0.02, 0.09])
     path = line(tuple(start), tuple(end), name="path")
     ball = circle(tuple(center), SPACE_RADIUS, velocity=tuple(SPACE_DRIFT), name="ball")
-    field = EruginField(path, [ball], speed=0.2, margin=SPACE_MARGIN)
+    field = EruginField(path, [ball], speed=0.2, margin=SPACE_MARGIN, avoidance="detour")
     low, high = np.minimum(start, end) - 0.2, np.maximum(start, end) + 0.2
     report = verify(field, low=low, high=high, times=[0.0, 1.5, 3.0], start=start, samples=100)
     assert report.ok, str(report)
@@ -210,7 +210,7 @@ def drive_robot(form: Form, distance: float) -> Trajectory:
     q0, v0 = start_on(own, [-distance, 0.0, 0.2, 0.0, 0.0], at=[(point, SPLINE_PATH.at(0.0))])
     controller = ProgramController(own, realization="actuated")
     stop = SPLINE_PATH.progress(point) - SPLINE_PATH.length
-    return simulate(own.robot, controller, q0, v0, 15.0, step=2e-3, stop=stop)
+    return simulate(own.robot, controller, q0, v0, 15.0, step=1e-3, stop=stop)
 
 
 CASES = pytest.mark.parametrize(("form", "distance"), [("full", 0.3), ("reduced", 0.3), ("reduced", 0.1)])

@@ -33,7 +33,7 @@ def kernel_of(w: EruginField) -> Kernel:
 def test_a_region_is_not_left() -> None:
     """A path that runs out of a drifting room: the point goes along the wall instead, at the margin, and stays."""
     room = circle((3.0, 0.5), 2.0, velocity=(0.0, 0.05), name="room")
-    w = EruginField(LINE, speed=SPEED, margin=MARGIN, inside=[room], side=-1)
+    w = EruginField(LINE, speed=SPEED, margin=MARGIN, inside=[room], side=-1, avoidance="detour")
     t, x, _ = travel(w, step_kernel(w), np.array([1.5, 0.0]), 25.0, 0.01, w.parameters.values())
     gap = 2.0 - np.hypot(x[0] - 3.0, x[1] - 0.5 - 0.05 * t)
     assert gap.min() > 0.5 * MARGIN

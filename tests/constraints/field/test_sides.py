@@ -133,15 +133,15 @@ def slalom(side: int | Mapping[str, int] = 1) -> EruginField:
     """A disc left of the path and one right of it, each reaching over it."""
     first = circle((3.0, 0.3), 0.5, velocity=(0.0, 0.0), name="disc0")
     second = circle((7.0, -0.3), 0.5, velocity=(0.0, 0.0), name="disc1")
-    return EruginField(LINE, [first, second], speed=SPEED, margin=MARGIN, side=side)
+    return EruginField(LINE, [first, second], speed=SPEED, margin=MARGIN, side=side, avoidance="detour")
 
 
 def test_sides_are_given_by_name_or_for_all() -> None:
     each = slalom({"disc1": -1})
-    assert [each.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [1.0, -1.0]
-    assert each.parameters.nominal["field.side"] == 1.0
+    assert [each.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [0.0, -1.0]
+    assert each.parameters.nominal["field.side"] == 0.0
     other = slalom(-1)
-    assert [other.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [1.0, 1.0]
+    assert [other.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [0.0, 0.0]
     assert other.parameters.nominal["field.side"] == -1.0
 
 
@@ -173,7 +173,7 @@ def test_a_gap_that_closes_is_not_entered() -> None:
     """Two discs leave a gap round the path now, none when the point is there: both are passed on one side."""
     above = circle((4.0, 0.9), 0.5, velocity=(0.0, -0.06), name="disc0")
     below = circle((4.0, -1.0), 0.5, velocity=(0.0, 0.05), name="disc1")
-    w = EruginField(LINE, [above, below], speed=SPEED, margin=MARGIN)
+    w = EruginField(LINE, [above, below], speed=SPEED, margin=MARGIN, avoidance="detour")
     sides = choose_sides(w, (0.0, 0.0), 20.0, step=0.02)
     assert sides["field.side_disc0"] == sides["field.side_disc1"]
     found = preview(w, (0.0, 0.0), 20.0, step=0.02, p=sides)
@@ -219,7 +219,8 @@ def test_a_disc_that_leaves_the_path_takes_no_loop_along(
     side: int, center: tuple[float, float], radius: float, drift: tuple[float, float]
 ) -> None:
     """It drifts off to the side on which it is to be passed: if it did not fade out the point would circle it on."""
-    w = EruginField(LINE, [circle(center, radius, velocity=drift, name="disc0")], speed=SPEED, margin=MARGIN, side=side)
+    disc = circle(center, radius, velocity=drift, name="disc0")
+    w = EruginField(LINE, [disc], speed=SPEED, margin=MARGIN, side=side, avoidance="detour")
     found = preview(w, (0.0, 0.0), 40.0, step=0.04)
     assert found.safe
     assert found.progress > 16.0
@@ -228,7 +229,7 @@ def test_a_disc_that_leaves_the_path_takes_no_loop_along(
 def test_a_shape_without_a_reference_has_a_side_too() -> None:
     """A wall that the path runs into leaves one way: out of it."""
     wall = half_space((0.0, 0.0), (0.0, -1.0), name="wall")  # The free side is y < 0.
-    w = EruginField(LINE, [wall], speed=SPEED, margin=MARGIN)
+    w = EruginField(LINE, [wall], speed=SPEED, margin=MARGIN, avoidance="detour")
     assert choose_sides(w, (0.0, -0.3), 10.0, step=0.02)["field.side_wall"] == 1.0
     _, x, _ = travel(w, step_kernel(w), np.array([0.0, -0.3]), 20.0, 0.01, w.parameters.values())
     assert x[1, -1] == pytest.approx(-MARGIN, abs=w.parameters.nominal["field.rounding"])
@@ -245,11 +246,11 @@ def test_sides_are_chosen_in_space() -> None:
 BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     ("nobody", functools.partial(slalom, {"disc7": 1}), r"unknown barrier 'disc7'.*Did you mean"),
     ("none", functools.partial(slalom, {"disc0": 0}), r"side of 'disc0' must be \+1 or -1, got 0"),
-    ("both", functools.partial(slalom, 2), r"side must be \+1 or -1, got 2"),
+    ("both", functools.partial(slalom, 2), r"side must be \+1, -1 or 'auto', got 2"),
     (
         "parameter",
         functools.partial(preview, slalom(), (0.0, 0.0), 1.0, step=0.1, p={"field.side_disc0": 0.5}),
-        r"'field\.side_disc0' must be \+1 or -1, got 0\.5",
+        r"'field\.side_disc0' must be \+1, -1 or 0, got 0\.5",
     ),
     (
         "too fast",

@@ -34,6 +34,8 @@ from erugin.scenarios import simulate
 from erugin.simulation import Trajectory, move_along
 from erugin.symbolic import ModelError
 
+from ...support.fields import BOTH, Avoidance
+
 Array = NDArray[np.float64]
 SPEED, MARGIN = 0.5, 0.1
 LINE = line((0.0, 0.0), (6.0, 0.0), name="path")
@@ -43,7 +45,7 @@ SIDES = {"a": 1, "b": -1}
 
 def wedge(sides: dict[str, int] | int = 1, offset: float = 0.25) -> EruginField:
     discs = [circle((3.0, offset), 0.3, name="a"), circle((3.0, -offset), 0.3, name="b")]
-    return EruginField(LINE, discs, speed=SPEED, margin=MARGIN, side=sides)
+    return EruginField(LINE, discs, speed=SPEED, margin=MARGIN, side=sides, avoidance="detour")
 
 
 def crate(x: float, y: float) -> Curve:
@@ -93,14 +95,14 @@ def test_sides_that_get_along_come_before_sides_that_do_not() -> None:
 
 @pytest.mark.parametrize(("y", "side"), [(1.5, -1), (-1.5, 1)])
 def test_a_point_that_circles_is_reported_too(y: float, side: int) -> None:
-    w = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=side)
+    w = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=side, avoidance="detour")
     found = preview(w, (3.0, y - 0.45), 30.0, step=0.02)
     assert found.fastest > 0.9 * SPEED
     assert not found.safe
     assert found.standstill is not None
     assert not found.standstill.still
     assert "makes no progress along the path" in found.problems[0]
-    other = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=-side)
+    other = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=-side, avoidance="detour")
     assert preview(other, (3.0, y - 0.45), 30.0, step=0.02).safe
 
 
@@ -108,7 +110,7 @@ def test_on_a_closed_path_laps_are_progress_and_loops_round_an_obstacle_are_not(
     ring = circle((3.0, 0.0), 2.0, name="path")
     free = EruginField(ring, [circle((3.0, 2.2), 0.3, name="disc")], speed=SPEED, margin=MARGIN)
     assert preview(free, (5.0, 0.0), 60.0, step=0.02).safe
-    caught = EruginField(ring, [crate(3.0, 3.5)], speed=SPEED, margin=MARGIN, side=1)
+    caught = EruginField(ring, [crate(3.0, 3.5)], speed=SPEED, margin=MARGIN, side=1, avoidance="detour")
     found = preview(caught, (3.0, 3.05), 60.0, step=0.02)
     assert not found.safe
     assert "makes no progress" in found.problems[0]
@@ -150,7 +152,7 @@ def test_a_robot_that_stands_still_is_blocked(held: bool) -> None:
     discs = [circle((0.39, 0.0), 0.07, name="left"), circle((0.51, 0.0), 0.07, name="right")]
 
     def field(sides: dict[str, int]) -> EruginField:
-        return EruginField(path, discs, speed=0.2, margin=0.03, side=sides)
+        return EruginField(path, discs, speed=0.2, margin=0.03, side=sides, avoidance="detour")
 
     motion = arm_in(field({"left": 1, "right": -1}), held=held)
     assert not motion.ok
@@ -190,7 +192,7 @@ class Scene:
         return np.inf if self.field.path.name == "ring" else 6.0
 
 
-def scene_of(seed: int) -> Scene:
+def scene_of(seed: int, avoidance: Avoidance) -> Scene:
     """Lines, splines and rings among discs, boxes, polygons, ellipses and capsules, some of which drift and turn."""
     rng = np.random.default_rng(seed)
     kind = seed % 3
@@ -224,12 +226,13 @@ def scene_of(seed: int) -> Scene:
             solid = moving(solid, velocity=drift, angular_velocity=float(rng.uniform(-0.3, 0.3)))
         obstacles.append(solid)
     sides = {one.name: int(rng.choice([-1, 1])) for one in obstacles}
-    return Scene(EruginField(path, obstacles, speed=SPEED, margin=MARGIN, side=sides), start)
+    field = EruginField(path, obstacles, speed=SPEED, margin=MARGIN, side=sides, avoidance=avoidance)
+    return Scene(field, start)
 
 
-def judge(seed: int) -> str:
+def judge(seed: int, avoidance: Avoidance) -> str:
     """Outcome of a scene: refused, reported or passed; asserts that the reports are true."""
-    scene = scene_of(seed)
+    scene = scene_of(seed, avoidance)
     try:
         motion = move_along(scene.field, scene.start, 30.0, step=0.02)
     except ModelError:
@@ -256,8 +259,9 @@ def judge(seed: int) -> str:
 
 
 @pytest.mark.slow
-def test_in_random_scenes_no_barrier_is_entered_and_every_standstill_is_reported() -> None:
-    outcomes = [judge(seed) for seed in range(8000, 8030)]
+@pytest.mark.parametrize("avoidance", BOTH)
+def test_in_random_scenes_no_barrier_is_entered_and_every_standstill_is_reported(avoidance: Avoidance) -> None:
+    outcomes = [judge(seed, avoidance) for seed in range(8000, 8030)]
     print({kind: outcomes.count(kind) for kind in set(outcomes)})
     assert outcomes.count("reported") >= 1
     assert outcomes.count("passed") >= 20

@@ -109,7 +109,7 @@ def test_between_a_path_and_a_disc_there_is_a_saddle_where_the_field_is_finite()
 def test_in_space_the_program_curve_itself_is_left_out_and_a_line_of_crossings_shown_once() -> None:
     field = EruginField(
         line((0.0, 0.0, 0.0), (4.0, 0.0, 0.0), name="path"), [circle((2.0, 0.1, 0.0), 0.4, name="ball")],
-        speed=0.5, margin=0.15,
+        speed=0.5, margin=0.15, avoidance="detour",
     )  # fmt: skip
     report = verify(field, low=(0, -1, -1), high=(4, 1, 1), times=[0.0, 1.0], samples=200)
     crossings = [p for p in report.critical_points if p.kind == "crossing"]

@@ -19,7 +19,7 @@ from erugin.constraints import EruginField
 from erugin.constraints.curves import Curve
 from erugin.symbolic import Parameters
 
-from ...support.fields import MARGIN, PLANE, SPACE, Scene, boundary_points, program_points
+from ...support.fields import BOTH, HUGS, MARGIN, PLANE, SPACE, Avoidance, Scene, boundary_points, program_points
 from ...support.many_digits import DIGITS, ManyDigits, Number, mp
 
 ZERO = 1e-40
@@ -58,16 +58,22 @@ class AnyCurve(Curve):
 class Jets:
     """A field of any curves at x = 0, t = 0, as a function of the curves' jets."""
 
-    def __init__(self, dimension: int, obstacles: int, side: int) -> None:
+    def __init__(self, dimension: int, obstacles: int, side: int, avoidance: Avoidance) -> None:
         path = AnyCurve.of("path", dimension, dimension - 1)
         bodies = [AnyCurve.of(f"body{j}", dimension, 1) for j in range(obstacles)]
         # No limit that could be met: a curve that is faster than the limit is not followed, and not meant to be.
-        more = {"margin": 0.15, "side": side, "limit": 1e12} if obstacles else {}
+        more = {"margin": 0.15, "side": side, "limit": 1e12, "avoidance": avoidance} if obstacles else {}
         self.field = EruginField(path, bodies, speed=0.5, **more)  # type: ignore[arg-type]
         self.names = self.field.parameters.names
         x, t = ca.SX.sym("x", dimension), ca.SX.sym("t")
         f, w = self.field.functions(x, t), self.field.velocity(x, t)
-        here = {"f": f, "rate": ca.jacobian(f, x) @ w + ca.jacobian(f, t), "f_x": ca.jacobian(f, x), "w": w}
+        here = {
+            "f": f,
+            "rate": ca.jacobian(f, x) @ w + ca.jacobian(f, t),
+            "f_x": ca.jacobian(f, x),
+            "w": w,
+            "pressing": self.field.pressing(x, t),
+        }
         origin = ca.SX.zeros(dimension + 1)
         self.outputs = {key: ca.substitute(e, ca.vertcat(x, t), origin) for key, e in here.items()}
         self.at = ManyDigits(self.field.parameters.symbols, self.outputs)
@@ -90,10 +96,11 @@ class Jets:
 
 
 @functools.cache
-def jets(dimension: int, obstacles: int, side: int = 1) -> Jets:
-    return Jets(dimension, obstacles, side)
+def jets(dimension: int, obstacles: int, side: int, avoidance: Avoidance) -> Jets:
+    return Jets(dimension, obstacles, side, avoidance)
 
 
+AVOIDANCE = pytest.mark.parametrize("avoidance", BOTH)
 CASES = pytest.mark.parametrize(
     ("dimension", "obstacles", "side"), [(2, 1, 1), (2, 2, -1), (2, 3, 1), (3, 1, 1), (3, 2, -1), (4, 2, 1)]
 )
@@ -104,9 +111,12 @@ def largest(matrix: Number) -> float:
 
 
 @CASES
-def test_a_field_reads_no_second_derivative_of_a_curve(dimension: int, obstacles: int, side: int) -> None:
+@AVOIDANCE
+def test_a_field_reads_no_second_derivative_of_a_curve(
+    dimension: int, obstacles: int, side: int, avoidance: Avoidance
+) -> None:
     """So jets of the first order are all that it knows of a curve, and what holds for any jet holds for any curve."""
-    scene = jets(dimension, obstacles, side)
+    scene = jets(dimension, obstacles, side, avoidance)
     symbols = scene.field.parameters
     bends = ca.vertcat(*(symbols[name] for name in scene.names if "bend" in name))
     slopes = ca.vertcat(*(symbols[name] for name in scene.names if "slope" in name))
@@ -117,8 +127,11 @@ def test_a_field_reads_no_second_derivative_of_a_curve(dimension: int, obstacles
 
 @pytest.mark.sampled
 @CASES
-def test_the_rate_of_every_boundary_vanishes_on_it_for_any_curves(dimension: int, obstacles: int, side: int) -> None:
-    scene, rng = jets(dimension, obstacles, side), np.random.default_rng(7)
+@AVOIDANCE
+def test_the_rate_of_every_boundary_vanishes_on_it_for_any_curves(
+    dimension: int, obstacles: int, side: int, avoidance: Avoidance
+) -> None:
+    scene, rng = jets(dimension, obstacles, side, avoidance), np.random.default_rng(7)
     off, checked = 0.0, 0
     for _ in range(JETS):
         for j in range(obstacles):
@@ -144,7 +157,7 @@ def test_the_rate_of_every_boundary_vanishes_on_it_for_any_curves(dimension: int
 @pytest.mark.sampled
 @CASES
 def test_the_rate_of_the_program_curve_vanishes_on_it_for_any_curves(dimension: int, obstacles: int, side: int) -> None:
-    scene, rng = jets(dimension, obstacles, side), np.random.default_rng(8)
+    scene, rng = jets(dimension, obstacles, side, "detour"), np.random.default_rng(8)
     off, near = 0.0, 0
     for _ in range(JETS):
         numbers = scene.draw(rng)
@@ -173,6 +186,29 @@ def test_the_rate_of_the_program_curve_vanishes_on_it_for_any_curves(dimension: 
     assert near > 0, "the path was led round an obstacle in some of them"
 
 
+@pytest.mark.sampled
+@CASES
+def test_where_nothing_presses_a_hug_keeps_the_path_for_any_curves(dimension: int, obstacles: int, side: int) -> None:
+    scene, rng = jets(dimension, obstacles, side, "hug"), np.random.default_rng(8)
+    free, pressed = 0, 0
+    for _ in range(4 * JETS):
+        numbers = scene.draw(rng)
+        for j in range(obstacles):
+            numbers[f"body{j}.0.value"] = 0.15 * (1 + 10 ** rng.uniform(-1.0, 2.0))
+            numbers[f"body{j}.0.slope{dimension}"] = rng.uniform(-1.0, 1.0)
+        for i in range(dimension - 1):
+            numbers[f"path.{i}.value"] = 0.0
+        found = scene(numbers)
+        size = 1 + largest(found["w"]) * largest(found["f_x"])
+        if all(entry == 0 for entry in found["pressing"]):
+            free += 1
+            assert all(abs(found["rate"][row]) <= ZERO * size for row in range(dimension - 1))
+        else:
+            pressed += any(abs(found["rate"][row]) > 1e-6 for row in range(dimension - 1))
+    assert free > 10
+    assert pressed > 5
+
+
 @functools.cache
 def built(scene: Scene) -> ManyDigits:
     x, t = ca.SX.sym("x", scene.field.dimension), ca.SX.sym("t")
@@ -182,7 +218,7 @@ def built(scene: Scene) -> ManyDigits:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scene", [PLANE[2], PLANE[6], PLANE[13], SPACE[2]], ids=lambda s: s.label)
+@pytest.mark.parametrize("scene", [PLANE[2], PLANE[6], PLANE[13], SPACE[2], HUGS[1], HUGS[7]], ids=lambda s: s.label)
 def test_the_built_expressions_of_a_scene_to_many_digits(scene: Scene) -> None:
     """The same with lines, splines, circles and spheres as they are, at places found with 60 digits."""
     digits, n = built(scene), scene.field.dimension

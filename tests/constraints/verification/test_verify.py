@@ -161,7 +161,8 @@ def test_a_covered_boundary_is_reported_and_is_not_a_fault() -> None:
 def test_where_barriers_come_first_the_program_curve_is_only_aimed_at() -> None:
     """Two discs that leave the path less than twice the margin: the curve between them is reported apart."""
     discs = [circle((3.0, 0.55), 0.45, name="left"), circle((3.0, -0.55), 0.45, name="right")]
-    field = EruginField(LINE, discs, speed=SPEED, margin=MARGIN, side={"left": 1, "right": -1})
+    sides = {"left": 1, "right": -1}
+    field = EruginField(LINE, discs, speed=SPEED, margin=MARGIN, side=sides, avoidance="detour")
     report = verify(field, low=(1, -0.09), high=(5, 0.09), times=[0.0], samples=200)
     assert report["path"].covered > 5
     assert report["path"].points > 50
@@ -169,7 +170,7 @@ def test_where_barriers_come_first_the_program_curve_is_only_aimed_at() -> None:
     # Between the discs the gap falls below the margin over a length that plain geometry gives.
     half = np.sqrt((0.45 + MARGIN) ** 2 - 0.55**2)
     assert 0.5 < report["path"].covered / (200 * 2 * half / 4.0) < 2.0
-    assert any("nearer to a barrier than the margin" in note for note in report.notes)
+    assert any("a barrier has precedence, because it is nearer than the margin" in note for note in report.notes)
 
 
 def test_a_region_to_be_kept_inside() -> None:
