@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import casadi as ca
 import numpy as np
@@ -29,6 +29,9 @@ from ..symbolic.validation import all_finite, finite_time, positive, read_only_c
 from .law import Law, is_regular
 from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
+
+if TYPE_CHECKING:
+    from .robust.tube import Tube
 
 Array = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
@@ -183,6 +186,9 @@ class Controller(Picklable, ABC):
     memory: object | None = None
     """Everything that :meth:`advance` changes, as one value that is replaced and never modified, so that it can be
     saved and restored; None for a law without memory."""
+
+    tube: Tube | None = None
+    """Bounds of the deviations of the rows; a run notes where it leaves them."""
 
     @property
     def law(self) -> Law | None:

@@ -11,7 +11,6 @@ import casadi as ca
 
 from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.parameters import Parameters
-from .dynamics import Dynamics
 from .robot import Robot
 from .signals.signal import Signal
 
@@ -85,7 +84,7 @@ def disturb(robot: Robot, signal: Signal, on: str | ca.SX | None = None, *, name
     changed = dataclasses.replace(
         robot,
         parameters=Parameters.collect([robot.parameters, built.parameters]),
-        dynamics=_with_force(robot.dynamics, force),
+        dynamics=robot.dynamics.with_force(force),
     )
     return Disturbance(changed, built.value, force, ca.dot(c.v, force), built.random_ranges)
 
@@ -110,15 +109,3 @@ def _along(robot: Robot, on: str | ca.SX | None, name: str) -> tuple[ca.SX | Non
     if not all(ca.depends_on(row, c.q) for row in ca.vertsplit(on)):
         raise ModelError(f"{name!r} must act along an expression that depends on coordinates, got {on}")
     return on, ("",) if on.numel() == 1 else tuple(str(i + 1) for i in range(on.numel()))
-
-
-def _with_force(dynamics: Dynamics, force: ca.SX) -> Dynamics:
-    """Return the same equations with the force, a function of time, subtracted from h."""
-    return Dynamics(
-        mass_matrix=lambda: dynamics.mass_matrix,
-        bias=lambda: dynamics.bias - force,
-        kinetic_energy=lambda: dynamics.kinetic_energy,
-        potential_energy=lambda: dynamics.potential_energy,
-        factor=lambda: dynamics.factor,
-        half_acceleration=lambda other: dynamics.half_acceleration(other + force),
-    )

@@ -164,3 +164,18 @@ class Dynamics(Picklable):
             if self._half_acceleration is None
             else self._half_acceleration(force)
         )
+
+    def with_force(self, force: ca.SX) -> Dynamics:
+        """Return the same equations under one more force, which is subtracted from h.
+
+        Args:
+            force: generalized force, a function of anything but the accelerations, shape (nv,).
+        """
+        return Dynamics(
+            mass_matrix=lambda: self.mass_matrix,
+            bias=lambda: self.bias - force,
+            kinetic_energy=lambda: self.kinetic_energy,
+            potential_energy=lambda: self.potential_energy,
+            factor=lambda: self.factor,
+            half_acceleration=lambda other: self.half_acceleration(other + force),
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -13,13 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ...symbolic.kernel import Kernel
+from ...symbolic.linear_algebra import Ldl
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.sampling import sample_values
 from ...symbolic.validation import positive
 from ..bounded.quadratic_program import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
 from ..controller import Controller, Tick
+from ..law import Law, is_finite, select
 from ..status import Status
-from ..wrappers.wrapper import Wrapper, WrapperMemory, evaluate_inside, limited_tick, memory_inside
+from ..wrappers.wrapper import Wrapper, WrapperMemory, evaluate_inside, law_inside, limited_tick, memory_inside
 from .barrier_function import BarrierFunction
 from .pd_gains import RATE
 
@@ -39,6 +42,9 @@ ROUGH = 1e-5
 
 FLAT = 1e-10
 """Addition to the metric, as a share of its terms: inputs may be redundant, or without effect at a dead centre."""
+
+ROUNDING = 1e-6
+"""A barrier counts as satisfied down to minus this, in its unit."""
 
 
 def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction], rate: ca.SX) -> dict[str, ca.SX]:
@@ -116,6 +122,52 @@ def require_reached(robot: Robot, gain: ca.SX, barriers: Sequence[BarrierFunctio
                 f"no input of {robot.name} changes barrier {barrier.name!r} within two derivatives: choose one that "
                 "the inputs act on"
             )
+
+
+def closed_correction(rows: Mapping[str, ca.SX], nominal: ca.SX, *, swirls: bool) -> dict[str, ca.SX]:
+    """Return the filtered output as expressions, for one barrier and no bounds.
+
+    min ½ (u − u₀)ᵀ W (u − u₀) subject to G u + c ≥ 0 is u = u₀ + W⁻¹ Gᵀ λ, λ = max(0, −(G u₀ + c)) / (G W⁻¹ Gᵀ). A
+    swirl s adds W⁻¹ s λ to u₀, which is then corrected again.
+
+    Args:
+        rows: expressions of :func:`barrier_rows` of one barrier.
+        nominal: u₀, shape (nu,).
+        swirls: True if the barrier has a swirl.
+
+    Returns:
+        ``output`` u, NaN where the rows are not finite, and ``first``, u without swirl, shape (nu,) each; ``value`` h,
+        ``guarantee``, and ``missing``, violation of a condition that no input changes, shape (1,) each; ``limited``, 1
+        where one of these must be reported, shape (1,).
+    """
+    gain, rest, metric = rows["gain"], rows["rest"], rows["metric"]
+    nu = nominal.numel()
+    away = Ldl.of(metric + FLAT / nu * ca.trace(metric) * ca.SX.eye(nu)).solve(gain.T)
+    reach = gain @ away
+    # The square root of the reach is the effect of the inputs, in units of that of any force.
+    effect, most = ca.sqrt(ca.fmax(reach, 0)), CANCELLED * rows["size"]
+    reached = effect > ca.fmax(SILENT * ca.fmax(effect, 1), most)
+
+    def push(desired: ca.SX) -> ca.SX:
+        return select(reached, ca.fmax(-(gain @ desired + rest), 0) / reach, ca.SX(0))
+
+    pushed = push(nominal)
+    first = output = nominal + away @ pushed
+    if swirls:
+        desired = nominal + Ldl.of(metric).solve(rows["swirl"]) @ pushed
+        output = desired + away @ push(desired)
+    need = -(gain @ nominal + rest)
+    missing = select(reached, ca.SX(0), ca.fmax(need, 0))
+    known = is_finite(ca.vertcat(ca.vec(gain), rest, ca.vec(metric), nominal))
+    least = ca.fmin(ca.fmin(rows["value"], rows["guarantee"]), -missing)
+    return {
+        "output": select(known, select(need > 0, output, nominal), ca.SX.nan(nu, 1)),
+        "first": first,
+        "value": rows["value"],
+        "guarantee": rows["guarantee"],
+        "missing": missing,
+        "limited": least < -ROUNDING,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +262,20 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
 
 Values = Mapping[str, float] | ArrayLike | None
 
-ROUNDING = 1e-6
-"""A barrier counts as satisfied down to minus this, in its unit."""
-
 
 @dataclass(frozen=True, eq=False)
 class _FilteredOutput:
     output: Array
     message: str
+
+
+class _Correction(NamedTuple):
+    """Output, violations of the conditions, and h and what must be positive at the start, of each barrier."""
+
+    output: Array
+    missing: Array
+    value: Array
+    guarantee: Array
 
 
 class CbfFilter(Wrapper[None]):
@@ -233,6 +291,10 @@ class CbfFilter(Wrapper[None]):
     violated, or approached too fast for the guarantee above. The filter is always active.
 
     Swirls of the barriers add a force along the boundary to u₀, see :meth:`BarrierFunction.outside`.
+
+    With one barrier u is a closed form, :func:`closed_correction`. Without bounds on inputs the filter around a law
+    that has expressions has them too: it runs in compiled loops and is exported. Several barriers, and bounds that the
+    closed form violates, require a programme, which is solved from Python.
 
     Attributes:
         barriers: the barriers, m of them.
@@ -255,7 +317,8 @@ class CbfFilter(Wrapper[None]):
             barriers: one or more barriers with different names.
             rate: γ, both poles of the barriers' equation at −γ [1/s]; parameter ``name.rate``.
             bounded: True to keep the robot's limits of effort too, if outputs are inputs.
-            solver: solver of the quadratic programmes; one that comes with CasADi if not given.
+            solver: solver of the quadratic programmes, also where a closed form would do; one that comes with CasADi,
+                where no closed form does, if not given.
             name: prefix of the parameter.
 
         Raises:
@@ -286,6 +349,7 @@ class CbfFilter(Wrapper[None]):
         effort = np.full(self.size, np.inf) if self.applies_force or not bounded else robot.limits.effort
         self._lower, self._upper = -effort, effort
         self._solver = solver or ConicSolver()
+        self._has_closed_form = len(self.barriers) == 1 and solver is None
         self._swirls = any(barrier.swirl is not None for barrier in self.barriers)
         self.reset()
 
@@ -293,6 +357,40 @@ class CbfFilter(Wrapper[None]):
     def remembers(self) -> bool:
         """False: only the law inside remembers."""
         return False
+
+    @property
+    def law(self) -> Law | None:
+        """The filtered law as expressions; None with several barriers, bounds or a solver, or a law without them."""
+        return self._law
+
+    @functools.cached_property
+    def _law(self) -> Law | None:
+        return self._filtered(self.inner.law)
+
+    def sampled_law(self, period: float) -> Law | None:
+        """Return the filtered law with its memory; None as for :attr:`law`.
+
+        Args:
+            period: time between samples [s].
+        """
+        inner = law_inside(self.inner, period)
+        law = self._filtered(inner)
+        if law is None or inner is None or law.memory is None:
+            return law
+
+        def restore(z: Array) -> WrapperMemory[None]:
+            return WrapperMemory(None, inner.restore(z))
+
+        return replace(law, memory=replace(law.memory, restore=restore))
+
+    def _filtered(self, inner: Law | None) -> Law | None:
+        if inner is None or not self._has_closed_form or np.isfinite(self._upper).any():
+            return None
+        found = closed_correction(self._rows, inner.output, swirls=self._swirls)
+        own = int(Status.LIMITED) * ca.logic_and(is_finite(inner.output), found["limited"])
+        # The larger number is the more severe of OK, LIMITED and HELD.
+        status = ca.fmax(own, inner.status) if inner.status.numel() else own
+        return replace(inner, output=found["output"], status=status)
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Filter the output of the nominal law; the status is LIMITED if a barrier cannot be satisfied.
@@ -334,23 +432,44 @@ class CbfFilter(Wrapper[None]):
         return np.atleast_1d(self._kernel(*self.arguments(t, q, v, p))[4])
 
     def _filter(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _FilteredOutput:
+        found = self._in_closed_form(arguments, nominal) if self._has_closed_form else None
+        if found is None:
+            found = self._by_programme(arguments, nominal)
+        output, missing, value, guarantee = found
+        names = [barrier.name for barrier in self.barriers]
+        parts = [
+            f"barrier {name!r} is {f'violated: {h:.3g}' if h < -ROUNDING else f'approached too fast: {g:.3g}'}"
+            for name, h, g in zip(names, value, guarantee, strict=True)
+            if h < -ROUNDING or g < -ROUNDING
+        ]
+        for name, by in zip(names, missing, strict=True):
+            if by > ROUNDING:
+                parts.append(f"barrier {name!r} cannot be satisfied: its condition is violated by {by:.3g}")
+        for name, u, u0, most in zip(self.outputs, output, nominal, self._upper, strict=True):
+            if abs(u) >= most and abs(u0) > most:
+                parts.append(f"{name} is limited to {u:.3g} instead of {u0:.3g}")
+        return _FilteredOutput(output, _describe_correction(parts))
+
+    def _in_closed_form(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _Correction | None:
+        """Return the output without a programme; None if a bound does not allow it."""
+        numbers = self._closed_kernel(*arguments, nominal)
+        output, first, value, guarantee, missing, _ = map(np.atleast_1d, numbers)
+        if not np.isfinite(output).all():
+            raise self._not_finite(arguments[0])
+        # The first pass determines the swirl.
+        within = all(((u >= self._lower) & (u <= self._upper)).all() for u in (first, output))
+        return _Correction(output, missing, value, guarantee) if within else None
+
+    def _by_programme(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _Correction:
         m, n = len(self.barriers), self.size
         gain, rest, metric, swirl, value, guarantee, size = self._kernel(*arguments)
         gain, metric, swirl = gain.reshape(m, n), metric.reshape(n, n), swirl.reshape(n, m)
         rest, value, guarantee, size = map(np.atleast_1d, (rest, value, guarantee, size))
         if not all(np.isfinite(x).all() for x in (gain, rest, metric, nominal)):
-            raise NotFiniteError(
-                f"at t = {arguments[0]:g}: a barrier, its derivatives or the nominal output are not finite. "
-                f"{Status.NOT_FINITE.sentence}"
-            )
-        parts = [
-            f"barrier {barrier.name!r} is {f'violated: {h:.3g}' if h < -ROUNDING else f'approached too fast: {g:.3g}'}"
-            for barrier, h, g in zip(self.barriers, value, guarantee, strict=True)
-            if h < -ROUNDING or g < -ROUNDING
-        ]
+            raise self._not_finite(arguments[0])
         inside = bool(((nominal >= self._lower) & (nominal <= self._upper)).all())
         if inside and bool((gain @ nominal + rest >= 0.0).all()):
-            return _FilteredOutput(nominal, _describe_correction(parts))
+            return _Correction(nominal, np.zeros(m), value, guarantee)
         names = [barrier.name for barrier in self.barriers]
         solve = functools.partial(least_correction, self._solver, gain, metric=metric, size=size, names=names)
         desired = nominal
@@ -358,14 +477,19 @@ class CbfFilter(Wrapper[None]):
         if self._swirls and found.push.any():
             desired = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
             found = solve(-(gain @ desired + rest), lower=self._lower - desired, upper=self._upper - desired)
-        output = np.clip(desired + found.change, self._lower, self._upper)
-        for name, missing in zip(names, found.missing, strict=True):
-            if missing > ROUNDING:
-                parts.append(f"barrier {name!r} cannot be satisfied: its condition is violated by {missing:.3g}")
-        for name, u, u0, most in zip(self.outputs, output, nominal, self._upper, strict=True):
-            if abs(u) >= most and abs(u0) > most:
-                parts.append(f"{name} is limited to {u:.3g} instead of {u0:.3g}")
-        return _FilteredOutput(output, _describe_correction(parts))
+        return _Correction(np.clip(desired + found.change, self._lower, self._upper), found.missing, value, guarantee)
+
+    def _not_finite(self, t: float) -> NotFiniteError:
+        return NotFiniteError(
+            f"at t = {t:g}: a barrier, its derivatives or the nominal output are not finite. "
+            f"{Status.NOT_FINITE.sentence}"
+        )
+
+    @functools.cached_property
+    def _closed_kernel(self) -> Kernel:
+        robot, nominal = self.robot, ca.SX.sym("nominal", self.size)
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols, "nominal": nominal}
+        return Kernel("filtered", symbols, closed_correction(self._rows, nominal, swirls=self._swirls))
 
     @functools.cached_property
     def _kernel(self) -> Kernel:

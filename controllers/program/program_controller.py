@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 import casadi as ca
 import numpy as np
@@ -34,10 +35,16 @@ from .newton_continuation import NewtonContinuation, NewtonSteps
 from .program import Program
 from .solution import Solution, equivalent_reactions
 
+if TYPE_CHECKING:
+    from ..robust.adaptive import AdaptiveProgramController
+    from ..robust.compensation import Compensation
+    from ..robust.tube import Motion, Tube, Uncertainty
+
 Array = NDArray[np.float64]
 
 MOST_STEPS = 60
 """Greatest number of Newton steps: each is written out, and roots that take more are not near the last one."""
+Robust = Literal["observer", "integral", "adaptive"]
 REALIZATIONS: tuple[Realization, ...] = (IdealRealization(), ActuatedRealization(), BoundedRealization())
 
 
@@ -64,6 +71,8 @@ class ProgramController(Controller):
         limits: ControlLimits | None = None,
         priorities: Iterable[str | Iterable[str]] | None = None,
         solver: QpSolver | None = None,
+        robust: Robust | None = None,
+        rate: float | None = None,
     ) -> None:
         """Build the law.
 
@@ -85,6 +94,13 @@ class ProgramController(Controller):
             priorities: names of constraints, or groups of names, in the order in which they are satisfied when limits
                 do not allow all; those not named come last. All are equal if not given.
             solver: solver of the quadratic programmes, when bounded.
+            robust: how the law compensates for a model that is not exact: ``"observer"``, by the generalized force that
+                the model lacks, estimated from the momentum; ``"integral"``, by the accelerations that the rows lack;
+                ``"adaptive"``, by masses of bodies, estimated between half and twice those of the model by an
+                :class:`~erugin.controllers.robust.AdaptiveProgramController`, when actuated; or not at all. Estimates
+                change at samples, see :meth:`advance`.
+            rate: L, with which an estimate converges [1/s], the parameter ``observer.rate`` or ``integral.rate``; half
+                the least decay rate of the perturbation equations if not given.
 
         Raises:
             ModelError: if ``program`` is not a Program or ``method`` not a MultiplierMethod, for an unknown
@@ -96,7 +112,7 @@ class ProgramController(Controller):
             raise ModelError(f"method must be a MultiplierMethod such as LdlMultipliers(), got {method!r}")
         self.program = program
         self.robot = program.robot
-        self.parameters = program.parameters
+        self.parameters, self._linearizations = program.parameters, program.linearizations
         chosen = [r for r in REALIZATIONS if r.name == realization]
         if not chosen:
             names = ", ".join(repr(r.name) for r in REALIZATIONS)
@@ -105,9 +121,19 @@ class ProgramController(Controller):
         self.applies_force = self.realization.applies_force
         self._tolerance = positive("tolerance", tolerance)
         self.method = default_method(program) if method is None else method
+        self._bounded: BoundedInputs | None = None
+        self._branch: NewtonContinuation | None = None
+        self._newton: NewtonSteps | None = None
+        self._compensation: Compensation[ProgramController] | None = None
+        self._adaptive: AdaptiveProgramController | None = None
+        if robust is not None or rate is not None:
+            options = {"method": method, "acceleration_guess": acceleration_guess, "newton_steps": newton_steps}
+            bounds = {"limits": limits, "priorities": priorities, "solver": solver}
+            build = functools.partial(ProgramController, realization=realization, tolerance=tolerance)
+            self._compensate(robust, rate, functools.partial(build, **options, **bounds))
+            return
         self._diagnostics = ProgramDiagnostics(program, self.method, self._tolerance)
         self._realized = self.realization.build(program, self.method)
-        self._bounded: BoundedInputs | None = None
         if isinstance(self.realization, BoundedRealization):
             self._bounded = BoundedInputs(program, self.method, limits, priorities, solver)
         elif not (limits is None and priorities is None and solver is None):
@@ -117,8 +143,6 @@ class ProgramController(Controller):
             raise ModelError("acceleration_guess requires a row that is nonlinear in the accelerations; all are affine")
         if program.is_affine and newton_steps is not None:
             raise ModelError("newton_steps requires a row that is nonlinear in the accelerations; all are affine")
-        self._branch: NewtonContinuation | None = None
-        self._newton: NewtonSteps | None = None
         if newton_steps is not None:
             count = whole("newton_steps", newton_steps, most=MOST_STEPS)
             self._newton = NewtonSteps(program, self._realize, acceleration_guess, count)
@@ -140,10 +164,49 @@ class ProgramController(Controller):
         self._branch_laws: dict[int, ProgramController] = {}
         self.reset()
 
+    def _compensate(
+        self,
+        robust: Robust | None,
+        rate: float | None,
+        build: Callable[[Program], ProgramController],
+    ) -> None:
+        """Build the law inside, whose model contains an estimate, and the estimator."""
+        # Robust laws are built on this class.
+        from ..robust.compensated_program import adaptive_law, compensate
+
+        if robust not in ("observer", "integral", "adaptive"):
+            given = "rate requires robust='observer' or 'integral'" if robust is None else f"got {robust!r}"
+            raise ModelError(f"robust must be 'observer', 'integral', 'adaptive' or None: {given}")
+        if robust == "adaptive":
+            if self.realization.name != "actuated" or rate is not None:
+                raise ModelError(
+                    f"robust='adaptive' requires realization='actuated', got {self.realization.name!r}, and has no "
+                    "rate=: use robust='observer', or an AdaptiveProgramController for other gains"
+                )
+            self._adaptive = adaptive_law(self.program, self._tolerance)
+            self.parameters, self._linearizations = self._adaptive.parameters, self._adaptive.linearizations
+            self.reset()
+            return
+        self._compensation, self.parameters, self._linearizations = compensate(self.program, robust, rate, build)
+        inner = self._compensation.inner
+        self.method, self._bounded = inner.method, inner._bounded
+        self._branch, self._newton = inner._branch, inner._newton
+        self.reset()
+
     @property
     def law(self) -> Law | None:
-        """Output, deviation and pivots as expressions; None where each tick solves equations or a programme."""
-        return self._law if self.program.is_affine and self._bounded is None else None
+        """Output, deviation and pivots as expressions; None with a memory, and where Python solves equations."""
+        if self._compensation is not None or self._adaptive is not None or self._bounded is not None:
+            return None
+        return self._law if self.program.is_affine else None
+
+    @property
+    def estimates(self) -> Mapping[str, float]:
+        """Estimates at the last sample, by name: missing forces or accelerations, or masses; empty without any."""
+        if self._adaptive is not None:
+            self._adaptive.remember(self.memory)
+            return self._adaptive.estimates
+        return {} if self._compensation is None else self._compensation.estimates(self.memory)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -168,11 +231,13 @@ class ProgramController(Controller):
     @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
         """State matrices of the perturbation equations, by name of the constraint."""
-        return self.program.linearizations
+        return self._linearizations
 
     @property
     def initial_memory(self) -> object | None:
-        """No samples yet, for bounded inputs and a number of Newton steps; None for other laws."""
+        """No samples yet, for bounded inputs, a number of Newton steps and estimates; None for other laws."""
+        if (robust := self._compensation or self._adaptive) is not None:
+            return robust.initial_memory
         if self._newton is not None:
             return read_only_copy(np.zeros(self._newton.memory.numel()))
         return None if self._bounded is None else BoundedMemory()
@@ -185,6 +250,11 @@ class ProgramController(Controller):
         Args:
             period: time between samples [s].
         """
+        if self._compensation is not None:
+            law = self._compensation.sampled_law(self._compensation.inner.sampled_law(period))
+            return None if law is None else dataclasses.replace(law, linearizations=self.linearizations)
+        if self._adaptive is not None:
+            return self._adaptive.sampled_law(period)
         law, newton, a = super().sampled_law(period), self._newton, self.robot.coordinates.a
         if self._bounded is not None:
             return self._bounded.sampled_law(self._law)
@@ -217,7 +287,60 @@ class ProgramController(Controller):
         if self._bounded is None:
             raise ModelError(f"holding() requires realization='bounded', got {self.realization.name!r}")
         time, place, _, numbers = self.arguments(t, q, np.zeros(self.robot.coordinates.nv), p)
+        if self._compensation is not None:
+            numbers = self._compensation.whole(time, place, np.zeros(self.robot.coordinates.nv), numbers, self.memory)
         return self._bounded.holding(time, place, numbers)
+
+    def certificate(
+        self,
+        uncertainty: Uncertainty,
+        motion: Motion | Iterable[Motion],
+        *,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Tube:
+        """Return bounds of the deviation ψ of plants that differ from the model, and of what that costs along a field.
+
+        ψ′ = −ωψ + δ, where δ = Θ a − β is the acceleration that the rows of a plant lack. It is computed along motions
+        for the corners of the box of parameters and for random plants inside. With an estimate of rate L,
+        |ψ| ≤ |δ̇|∞/(ωL) once the start has decayed, |δ|∞/ω without one, and for arbitrary forces; in place of ω and L
+        stands the linear equation of each plant along the motion, which contains that δ depends on ψ
+        (``robust.tube.certify``). A field turns the bound of |ψ| into that of the margin and of the distance to the
+        path (:meth:`~erugin.constraints.EruginField.tube`). :meth:`within` reports the runs that leave it.
+
+        Args:
+            uncertainty: what is not known.
+            motion: one or more motions with this law, such as trajectories or a batch, sampled at 0.5/ω or less. That
+                of the model is enough for bounds of first order; those of plants at the bounds of their parameters add
+                states that only these meet.
+            p: parameters of the law: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: for rows of an order other than 1, rows that are switched or nonlinear in the accelerations, or
+                an adaptive law.
+            ShapeError: for samples that are too far apart, or arrays of another shape.
+            NotFiniteError: if a plant has no acceleration at a sample.
+        """
+        from ..robust.tube import certify
+
+        if self._adaptive is not None:
+            raise ModelError("certificate requires robust='observer', 'integral' or None: adapted masses have no rate")
+        return certify(self, self._compensation, uncertainty, motion, p)
+
+    def within(self, tube: Tube) -> ProgramController:
+        """Return the same law, whose runs note where they leave a tube.
+
+        Args:
+            tube: bounds of :meth:`certificate`.
+
+        Raises:
+            ModelError: for a tube of other rows.
+        """
+        if tuple(tube.rows) != tuple(self.rows):
+            raise ModelError(f"the tube is that of {', '.join(tube.rows)}, and the rows are {', '.join(self.rows)}")
+        law = copy.copy(self)
+        law.tube = tube
+        law.reset()
+        return law
 
     def evaluate(self, t: float, q: Array, v: Array, p: Array, memory: object | None) -> Tick:
         """Evaluate the law; a solver of bounded inputs and a search for accelerations are called if there are any.
@@ -235,6 +358,8 @@ class ProgramController(Controller):
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
         known = t, q, v, p
+        if (robust := self._compensation or self._adaptive) is not None:
+            return robust.evaluate(*known, memory)
         if self._bounded is not None:
             return self._bounded_tick(self._bounded, known, memory)
         arguments, failure = self._with_acceleration(known, memory)
@@ -348,6 +473,11 @@ class ProgramController(Controller):
             memory: the last samples, for bounded inputs.
         """
         known = self.arguments(t, q, v, p)
+        if self._adaptive is not None:
+            raise ModelError("robust='adaptive' computes inputs without multipliers: use control(), not solve()")
+        if self._compensation is not None:
+            inside = self._compensation.whole(*known, memory)
+            return self._compensation.inner.solution(*known[:3], inside, self._compensation.parts(memory).inner)
         if self.robot.natural:
             try:
                 branch = self._on_branch(known, float(self._kernels.natural_counts(*known)[0][0]))
@@ -394,8 +524,8 @@ class ProgramController(Controller):
     def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Return status and message of :meth:`solve`; OK and "" for bounded inputs, which report their status."""
-        if self._bounded is not None:
+        """Return status and message of :meth:`solve`; OK and "" for bounded inputs and adaptive laws."""
+        if self._bounded is not None or self._adaptive is not None:
             return Status.OK, ""
         found = self.solve(t, q, v, p)
         return found.status, "" if found.status is Status.OK else found.message

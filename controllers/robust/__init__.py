@@ -1,16 +1,18 @@
-"""Program control of plants that are not known exactly: integral action, adaptation, bounded disturbances."""
+"""Control of plants that are not known exactly: adaptation, observers of missing forces, bounded disturbances."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .adaptive import AdaptiveProgramController
 from .disturbance_bounds import row_disturbance, ultimate_bound
-from .integral import IntegralMemory, IntegralProgramController
+from .disturbance_observer import DisturbanceObserver
 from .parameter_estimate import ParameterEstimate
+from .tube import Tube, Uncertainty
 
 __all__ = [
-    "IntegralProgramController",
-    "IntegralMemory",
     "AdaptiveProgramController",
+    "DisturbanceObserver",
     "ParameterEstimate",
+    "Tube",
+    "Uncertainty",
     "row_disturbance",
     "ultimate_bound",
 ]

@@ -186,7 +186,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             raise ModelError(f"{type(self).__name__} wraps a Controller, got {controller!r}")
         self.inner = controller
         self.robot, self.parameters = controller.robot, controller.parameters
-        self.applies_force = controller.applies_force
+        self.applies_force, self.tube = controller.applies_force, controller.tube
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
+from erugin.constraints import Baumgarte, circle, holonomic, nonholonomic, second_order
 from erugin.controllers import (
     Controller,
     ControlLimits,
@@ -22,8 +22,8 @@ from erugin.controllers import (
     Status,
     SymbolicController,
 )
-from erugin.controllers.baselines import PDGravity
-from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.baselines import BarrierFunction, CbfFilter, PDGravity
+from erugin.controllers.robust import AdaptiveProgramController, DisturbanceObserver
 from erugin.controllers.traits import Trait
 from erugin.controllers.wrappers import (
     Delay,
@@ -69,21 +69,35 @@ def at_rest() -> Controller:
     return PDGravity(ROBOT, Reference.at_rest(ROBOT, [0.3, 0.2]))
 
 
+def filtered(inner: Controller) -> CbfFilter:
+    """A law that keeps the tip out of a disc which drifts across its way, and passes it by a swirl."""
+    robot = inner.robot
+    disc = circle((1.55, 0.95), 0.1, velocity=(-0.6, -0.1), name="disc")
+    return CbfFilter(inner, BarrierFunction.outside(robot, robot.points["tip"], disc, margin=0.02, swirl=0.5), rate=6.0)
+
+
 BASES: dict[str, Callable[[], Controller]] = {
     "program": lambda: ProgramController(program(), realization="actuated"),
-    "integral": lambda: IntegralProgramController(program(), realization="actuated", bound=0.4),
     "adaptive": lambda: AdaptiveProgramController(program(), {"m2": (0.3, 1.5)}),
     "implicit": lambda: ProgramController(implicit(), realization="actuated", newton_steps=8),
+    "filter": lambda: filtered(ProgramController(program(), realization="actuated")),
+    "observer": lambda: ProgramController(program(), realization="actuated", robust="observer"),
+    "integral": lambda: ProgramController(program(), realization="actuated", robust="integral", rate=7.0),
+    "observed": lambda: DisturbanceObserver(
+        PDGravity(ROBOT, Reference.at_rest(ROBOT, [0.3, 0.2]), name="observed"),
+        6.0,
+        through=lambda law: Saturation(Delay(law, 0.0031), [12.0, 3.0]),
+    ),
     "limits": lambda: ProgramController(program(), realization="bounded", limits=limits()),
-    "integral in limits": lambda: IntegralProgramController(
-        program(), realization="bounded", limits=limits(), bound=0.4
+    "observer in limits": lambda: ProgramController(
+        program(), realization="bounded", limits=limits(), robust="observer"
+    ),
+    "integral in limits": lambda: ProgramController(
+        program(), realization="bounded", limits=limits(), robust="integral"
     ),
 }
 
-BASE_CASES = [
-    pytest.param(name, marks=[pytest.mark.compiled] if name in ("limits", "integral in limits") else [])
-    for name in BASES
-]
+BASE_CASES = [pytest.param(name, marks=[pytest.mark.compiled] if name.endswith("limits") else []) for name in BASES]
 """Names of the laws; the programme of limits needs a compiler."""
 
 WRAPPERS: dict[str, Callable[[Controller], Controller]] = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from erugin.controllers import Controller, Reference
 from erugin.controllers.baselines import ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.robust import DisturbanceObserver
 from erugin.scenarios import simulate
 
 from ...support.urdf import real_robots, seven_joint_arm, without_dissipation
@@ -135,3 +136,29 @@ def test_the_panda_s_tool_obeys_its_linear_equation() -> None:
     expected = np.outer((1 + OMEGA * t) * np.exp(-OMEGA * t), offset)
     np.testing.assert_allclose(motion.deviation, expected, atol=1e-8)
     assert np.abs(motion.q - HOME).max() < 1.0
+
+
+def test_the_observer_is_that_of_the_momentum_with_the_matrix_of_coriolis(panda: Panda) -> None:
+    """The textbook's ż = Cᵀ v − g + u + r by the trapezoidal rule, at samples of any motion."""
+    robot, reference, L, step = seven_joint_arm(), moving_reference(), 5.0, 2e-2
+    law = DisturbanceObserver(ComputedTorque(robot, reference, rate=OMEGA), L)
+    numbers = law.parameters.values(without_dissipation(robot))
+    pin, model, data = panda.pin, panda.model, panda.data
+    r = before = momentum = np.zeros(7)
+    for i in range(5):
+        t, angles = i * step, np.arange(1.0, 8.0)
+        q, v = HOME + 0.3 * np.sin(angles * t), 0.3 * angles * np.cos(angles * t) + 0.2 * t
+        wanted, rate, bend = (x[0] for x in reference.values([t]))
+        torque = panda.rnea(q, v, bend + 2 * OMEGA * (rate - v) + OMEGA**2 * (wanted - q))
+        C = np.array(pin.computeCoriolisMatrix(model, data, q, v))
+        turning = C.T @ v - np.array(pin.computeGeneralizedGravity(model, data, q))
+        moved = panda.mass(q) @ v - momentum
+
+        # ż contains u + r = torque, whatever r is.
+        if i:
+            r = r + L * (moved - step * (before + turning + torque) / 2.0)
+        before, momentum = turning + torque, panda.mass(q) @ v
+        law.advance(t, q, v, numbers)
+        np.testing.assert_allclose(list(law.estimates.values()), r, atol=1e-9)
+        np.testing.assert_allclose(law.control(t, q, v, numbers), torque - r, atol=1e-9)
+    assert np.abs(r).max() > 1.0

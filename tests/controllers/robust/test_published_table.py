@@ -11,7 +11,7 @@ import pytest
 
 from erugin.constraints import Baumgarte, Perturbation, Sliding, holonomic
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.robust import AdaptiveProgramController
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 
@@ -39,8 +39,11 @@ LAWS: dict[str, Callable[[bool], Controller]] = {
     "`Baumgarte(6)` alone": lambda circling: ProgramController(
         tip(Baumgarte(RATE), circling=circling), realization="actuated"
     ),
-    "with integral": lambda circling: IntegralProgramController(
-        tip(Baumgarte(RATE), circling=circling), realization="actuated"
+    '`robust="observer"`': lambda circling: ProgramController(
+        tip(Baumgarte(RATE), circling=circling), realization="actuated", robust="observer"
+    ),
+    '`robust="integral"`': lambda circling: ProgramController(
+        tip(Baumgarte(RATE), circling=circling), realization="actuated", robust="integral"
     ),
     "adaptive, m₂ unknown": lambda circling: AdaptiveProgramController(
         tip(Baumgarte(RATE), circling=circling), {"m2": (0.5, 5.0)}, rate=RATE

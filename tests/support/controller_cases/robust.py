@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from erugin.controllers import Controller
-from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
-from erugin.symbolic import ModelError
+from erugin.controllers.robust import AdaptiveProgramController, DisturbanceObserver
+from erugin.controllers.robust.disturbance_observer import CorrectedLaw
+from erugin.symbolic import ModelError, Parameters
 
-from .programs import braking_program
+from .programs import braking_program, program_controller
 from .robots import RobotCase
-
-
-def integral(case: RobotCase) -> IntegralProgramController:
-    """The brake, with the integral of its velocities."""
-    return IntegralProgramController(braking_program(case), realization="actuated")
 
 
 def adaptive(case: RobotCase) -> AdaptiveProgramController:
@@ -30,7 +26,21 @@ def adaptive(case: RobotCase) -> AdaptiveProgramController:
     raise AssertionError(f"no parameter of {case.name} enters linearly")
 
 
+def observer(case: RobotCase) -> DisturbanceObserver:
+    """The brake, with an observer of what its model lacks."""
+    DisturbanceObserver.check_supported(case.robot)
+    return DisturbanceObserver(program_controller(case), 1.0)
+
+
+def corrected(case: RobotCase) -> CorrectedLaw:
+    """The brake, with a force that is not zero taken off."""
+    CorrectedLaw.check_supported(case.robot)
+    names = {f"missing.{name}": 0.01 for name in case.robot.coordinates.velocity_names}
+    return CorrectedLaw(program_controller(case), Parameters.declare(names))
+
+
 BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {
     AdaptiveProgramController: adaptive,
-    IntegralProgramController: integral,
+    CorrectedLaw: corrected,
+    DisturbanceObserver: observer,
 }
