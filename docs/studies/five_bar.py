@@ -16,8 +16,8 @@ from erugin.scenarios.motion_tracking import MotionTracking
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
-from .disturbances import spread, with_disturbances
-from .laws import predictive, regulator_along
+from .disturbances import Observed, spread, with_disturbances
+from .laws import predictive, program_control, regulator_along
 
 RATE = 10.0
 CRANKS = ("left_crank", "right_crank")
@@ -53,8 +53,10 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
     def computed_torque(setup: Setup, reference: Reference) -> Controller:
         return ComputedTorque(setup.robot, reference, rate=RATE, coordinates=list(CRANKS))
 
-    baselines: dict[str, MakeController] = {
+    baselines: dict[str, MakeController | Observed] = {
+        "program control without observer": partial(program_control, program=program, robust=None),
         "computed torque": MotionTracking(computed_torque),
+        "computed torque with observer": Observed(MotionTracking(computed_torque), RATE / 2.0),
         "PD and gravity": MotionTracking(lambda setup, reference: PDGravity(setup.robot, reference, rate=RATE)),
         "operational space": lambda _: OperationalSpace(robot, tip, target, rate=RATE),
         "time-varying LQR": partial(regulator_along, rate=RATE),
@@ -62,6 +64,7 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
     }
     return with_disturbances(
         clean,
+        partial(program_control, program=program),
         force=BandNoise(0.5, (0.2, 3.0)),
         on="tip",
         errors={"q": 1e-3, "v": "derivative", "band": (1.0, 10.0)},

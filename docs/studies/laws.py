@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.controllers import Controller, NominalMotion, Reference, linearize
+from erugin.controllers import Controller, NominalMotion, Program, ProgramController, Reference, linearize
 from erugin.controllers.baselines import (
     BrysonWeights,
     MpcObjective,
@@ -18,7 +20,7 @@ from erugin.controllers.baselines import (
 )
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
-from erugin.scenarios.setup import Setup
+from erugin.scenarios.setup import MakeController, Setup
 from erugin.simulation.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -26,6 +28,35 @@ PERIOD = 0.02
 """Control interval of the predictive law [s], one tick of which takes milliseconds."""
 ERROR = 0.05
 """Allowed error of a coordinate or position in Bryson's rule [rad or m]."""
+
+
+VARIANTS: Mapping[str, Literal["integral", "adaptive"] | None] = {
+    "program control without observer": None,
+    "program control with integral": "integral",
+    "program control with adapted masses": "adaptive",
+}
+"""How the variants of program control compensate for a model that is not exact."""
+
+
+def program_control(
+    _: Setup, program: Program, robust: Literal["observer", "integral", "adaptive"] | None = "observer"
+) -> Controller:
+    """Build program control.
+
+    Args:
+        program: the program.
+        robust: how it compensates for a model that is not exact.
+    """
+    return ProgramController(program, realization="actuated", robust=robust)
+
+
+def program_variants(program: Program) -> dict[str, MakeController]:
+    """Return functions that build the variants of program control, by name.
+
+    Args:
+        program: the program.
+    """
+    return {name: partial(program_control, program=program, robust=robust) for name, robust in VARIANTS.items()}
 
 
 def own_motion(setup: Setup) -> Trajectory:
@@ -60,7 +91,7 @@ def regulator_along(
 
 
 def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] = ()) -> BrysonWeights:
-    """Bryson weights: errors e of positions and ω e of speeds, and the largest input that ω² e of one coordinate needs.
+    """Bryson weights: errors e of positions, ω e of speeds, and of each input the most that ω² e of a coordinate needs.
 
     Args:
         robot: model of the plant.
@@ -72,7 +103,8 @@ def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] =
     needed = np.linalg.pinv(robot.evaluate(robot.input_matrix, q=q)) @ robot.evaluate(robot.mass_matrix, q=q)
     speeds = [name for name in linearize(robot, q, v).states if name not in robot.coordinates.names]
     errors = dict.fromkeys(speeds, rate * ERROR) | dict.fromkeys(free, 1e4 * ERROR)
-    return BrysonWeights(errors, otherwise=ERROR, effort=float(np.abs(needed).max()) * rate**2 * ERROR)
+    efforts = np.abs(needed).max(axis=1) * rate**2 * ERROR
+    return BrysonWeights(errors, dict(zip(robot.input_names, efforts.tolist(), strict=True)), otherwise=ERROR)
 
 
 def predictive(objective: Reference | MpcObjective, rate: float) -> Controller:

@@ -18,13 +18,12 @@ ERRORS = ("error_rms", "error_max", "error_final", "clearance")
 """Metrics in the unit of the setup's error, which a manifest does not contain; metres in all of these tasks."""
 
 
-def merge_studies(name: str, found: Mapping[str, Results], rows: Mapping[str, tuple[str, ...]]) -> Comparison:
+def merge_studies(name: str, found: Mapping[str, Results]) -> Comparison:
     """Merge studies of single laws, which must have the same seeds, into one comparison.
 
     Args:
         name: name of the task.
         found: complete results, by law.
-        rows: names of the constraint rows, by law.
     """
     quantities: dict[str, Quantity] = {}
     results: dict[str, dict[str, NDArray[Any]]] = {}
@@ -53,4 +52,4 @@ def merge_studies(name: str, found: Mapping[str, Results], rows: Mapping[str, tu
         seeds = own
         results[law] = {key: column[order] for key, column in columns.items()}
     assert seeds is not None
-    return Comparison(name, quantities, results, seeds, rows=dict(rows))
+    return Comparison(name, quantities, results, seeds)

@@ -103,7 +103,7 @@ def stance(walker: Robot, name: str) -> Stance:
     robot = with_contacts(with_inputs(walker, inputs), [FEET[name]], perturbation=Baumgarte(30.0))
     q, swing, rock = _named(robot), robot.points[FEET[other].point], (ROCK_AT[name], 0.03)
     arch = spline([(first + x, y) for x, y in ARCH])
-    field = EruginField(arch, [circle(rock, ROCK, name="rock")], speed=1.0, margin=MARGIN, side=-1)
+    field = EruginField(arch, [circle(rock, ROCK, name="rock")], speed=1.0, margin=MARGIN, side=-1, avoidance="detour")
     lengths = ca.vertcat(*(q[f"l{i}"] for i in range(1, 6)))
     hip = ca.vertcat(-STEP / 2 + SPEED * robot.t, HEIGHT)
     program = Program(

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...controllers.buffered_tick import BufferedTick
 from ...controllers.controller import Controller
+from ...controllers.law import Law
 from ...controllers.wrappers.wrapper import Wrapper
 from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import EruginError, ModelError, prefix_message, require_name, unknown_name
+from ...symbolic.kernel import Kernel
 from ..sampling.distributions import Distribution
 from ..sampling.seeded_values import Seeds, sample, seed_numbers
 from ..scenario import Scenario
@@ -40,9 +41,10 @@ TICKS = 200
 def tick_time(trial: Trial) -> float | None:
     """Measure the median time of a tick along the run without randomization [s]; None without a controller.
 
-    A symbolic law is timed as its compiled code bound to arrays, without checks; a law in Python as the calls of
-    ``advance`` and ``control``. For a law with its own period the longest call of each period counts, which is the one
-    that computes. The time depends on this machine and its load, and differs between measurements.
+    A law with expressions is timed as its compiled code bound to arrays, without checks, and with the update of its
+    memory if it has one; a law in Python as the calls of ``advance`` and ``control``. For a law with its own period the
+    longest call of each period counts, which is the one that computes. The time depends on this machine and its load,
+    and differs between measurements.
 
     Args:
         trial: a controller on a setup.
@@ -53,24 +55,32 @@ def tick_time(trial: Trial) -> float | None:
     setup, controller = trial.setup, trial.controller
     if controller is None:
         return None
-    compiled = controller.law is not None
+    law = controller.sampled_law(setup.step)
+    compiled = law is not None
     period = max(setup.step, _period(controller))
     duration = setup.duration if compiled else min(setup.duration, TICKS * period)
     every = max(1, round(duration / setup.step) // STATES) if compiled else 1
     motion = trial.simulator.run_batch(
         setup.q0, setup.v0, duration, step=setup.step, p=setup.p, controller_p=trial.controller_p, every=every
     )[0]
-    return _compiled(controller, motion) if compiled else _called(controller, motion, _period(controller))
+    return _called(controller, motion, _period(controller)) if law is None else _compiled(controller, law, motion)
 
 
-def _compiled(controller: Controller, motion: Trajectory) -> float:
-    tick, times = BufferedTick.of(controller, motion.controller_p), list[float]()
-    for t, q, v in zip(motion.t, motion.q, motion.v, strict=True):
-        tick.t[0], tick.q[:], tick.v[:] = t, q, v
+def _compiled(controller: Controller, law: Law, motion: Trajectory) -> float:
+    c, parameters = controller.robot.coordinates, controller.parameters
+    states = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols, "z": law.z, "w": law.random}
+    tick = Kernel("timed_tick", states, {"output": law.after_sample().output, "z": law.updated})
+    t, q, v, z = np.zeros(1), np.zeros(c.nq), np.zeros(c.nv), law.initial.copy()
+    output, updated, times = np.zeros(law.output.numel()), np.zeros(len(z)), list[float]()
+    evaluate = tick.bind(
+        [t, q, v, parameters.values(motion.controller_p), z, np.zeros(law.random.numel())], [output, updated]
+    )
+    for t[0], q[:], v[:] in zip(motion.t, motion.q, motion.v, strict=True):
         start = time.perf_counter()
         for _ in range(CALLS):
-            tick.evaluate()
+            evaluate()
         times.append((time.perf_counter() - start) / CALLS)
+        z[:] = updated
     return median(times)
 
 
