@@ -288,6 +288,9 @@ class Record:
             notes[i] = tuple(sorted((*notes[i], *found.notes)))
             messages = [message for time, message in found.notes if any(time == span[0] for span in found.spans)]
             endings[i] = "; ".join([endings[i], *messages])
+        if controller is not None and controller.tube is not None:
+            for i, left in enumerate(controller.tube.departures(t, data["deviation"])):
+                notes[i] = tuple(sorted((*notes[i], *left)))
         if controller is not None:
             failing = sorted(self._failing(controller, t, status))
             for i, k, verdict, _ in failing:

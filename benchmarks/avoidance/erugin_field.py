@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -18,32 +19,34 @@ AHEAD = 14.0
 
 
 @functools.lru_cache(maxsize=16)
-def build(obstacles: int, dimension: int) -> EruginField:
+def build(obstacles: int, dimension: int, avoidance: Literal["hug", "detour"] = "hug") -> EruginField:
     """The field along the path, around ``obstacles`` drifting discs or balls.
 
     Args:
         obstacles: number m.
         dimension: n.
+        avoidance: the way round them.
     """
     rest = (0.0,) * (dimension - 1)
     far = (0.0, 9.0, 0.0)[:dimension]
     shapes = [circle(far, 0.5, velocity=(0.0, *rest), name=f"disc{j}") for j in range(obstacles)]
     path = line((0.0, *rest), (LENGTH, *rest))
-    return EruginField(path, shapes, speed=CRUISE, attraction=3.0, margin=MARGIN)
+    return EruginField(path, shapes, speed=CRUISE, attraction=3.0, margin=MARGIN, avoidance=avoidance)
 
 
 class Field(Method):
-    """Erugin's field; the sides are those of ``choose_sides``, which looks ahead by sending points along."""
+    """Erugin's field. A hug takes the sides of the field's own rule, a detour those of ``choose_sides``."""
 
     def __init__(self, gains: Mapping[str, float], name: str = "Erugin field") -> None:
-        """With these gains: ``attraction`` κ [1/s], ``rounding`` ε [m]."""
+        """With the gains κ [1/s] ``attraction`` and ``approach`` [1/s], ``swirl`` of a hug or ``rounding`` [m]."""
         self.name, self.gains = name, dict(gains)
+        self.avoidance: Literal["hug", "detour"] = "detour" if "rounding" in self.gains else "hug"
 
     def velocity(
         self, x: ca.SX, t: ca.SX, obstacles: Sequence[Obstacle], sides: ca.SX, gains: Mapping[str, ca.SX]
     ) -> ca.SX:
         """The field's velocity, shape (n,) [m/s]."""
-        field = build(len(obstacles), x.numel())
+        field = build(len(obstacles), x.numel(), self.avoidance)
         axes = "xyz"[: x.numel()]
         known = {"field.side": ca.SX(1.0)} | {f"field.{key}": gain for key, gain in gains.items()}
         for j, o in enumerate(obstacles):
@@ -56,16 +59,20 @@ class Field(Method):
         return ca.substitute(field.velocity(x, t), field.parameters.symbols, numbers)
 
     def choose(self, scenes: Scenes, gains: Mapping[str, float]) -> Array:
-        """The signs of ``choose_sides`` for each scene, shape (N, m)."""
+        """The side of each obstacle in each scene, shape (N, m)."""
         m, n = scenes.centers.shape[1:]
-        field = build(m, n)
+        field = build(m, n, self.avoidance)
         names, axes = field.parameters.names, "xyz"[:n]
         order = [f"disc{j}.{key}" for j in range(m) for key in (*axes, "radius", *(f"v{axis}" for axis in axes))]
         columns = [names.index(key) for key in order]
         values = field.parameters.values({f"field.{key}": gain for key, gain in gains.items()})
         signs = np.empty(scenes.radii.shape)
+        own_side = ca.Function("sides", [field.parameters.symbols], [ca.vertcat(*(b.side for b in field.barriers))])
         for row, own in enumerate(scenes.numbers):
             values[columns] = own
+            if self.avoidance == "hug":
+                signs[row] = np.asarray(own_side(values), dtype=np.float64).ravel()
+                continue
             found = choose_sides(field, np.zeros(n), AHEAD, step=0.02, p=values)
             signs[row] = [found[f"field.side_disc{j}"] for j in range(m)]
         return signs

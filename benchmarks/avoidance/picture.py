@@ -25,7 +25,7 @@ def draw(file: Path, *, seed: int = 1, sample: int = 40) -> None:
     from matplotlib.patches import Circle
 
     figure = Figure(figsize=(8.0, 9.0), layout="constrained")
-    colors = ("tab:blue", "tab:orange", "tab:red", "tab:green", "tab:purple")
+    colors = ("tab:blue", "tab:cyan", "tab:orange", "tab:red", "tab:green", "tab:purple")
     for axes, count in zip(figure.subplots(4, 1, sharex=True), COUNTS, strict=True):
         scenes = random_scenes(sample, count, 2, seed)
         every = methods(2)
@@ -44,5 +44,5 @@ def draw(file: Path, *, seed: int = 1, sample: int = 40) -> None:
         axes.set(aspect="equal", xlim=(-0.5, LENGTH + 0.5), ylim=(-1.8, 1.8), ylabel="y [m]")
         axes.axhline(0.0, color="grey", lw=0.5)
     figure.axes[-1].set_xlabel("x [m]")
-    figure.axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 1.35), ncols=5, fontsize=7, frameon=False)
+    figure.axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 1.35), ncols=6, fontsize=7, frameon=False)
     figure.savefig(file, dpi=120)

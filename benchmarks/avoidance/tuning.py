@@ -27,7 +27,8 @@ BARRIER = {"rate": (1.0, 2.0, 4.0, 8.0), "attraction": (1.0, 2.0)}
 POTENTIAL = {"strength": (0.002, 0.005, 0.02), "reach": (0.3, 0.6, 1.5, 2.5), "ahead": (0.5, 1.0)}
 WEAK = {"strength": (0.0005, 0.001, 0.002, 0.005), "reach": (0.2, 0.3, 0.6, 1.5)}
 GRIDS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
-    "Erugin field": {"attraction": (1.0, 2.0), "rounding": (0.1, 0.2, 0.3, 0.4, 0.6)},
+    "Erugin field": {"attraction": (1.0, 2.0), "approach": (2.0, 4.0, 8.0), "swirl": (0.5, 1.0)},
+    "Erugin field, detour": {"attraction": (1.0, 2.0), "rounding": (0.1, 0.2, 0.3, 0.4, 0.6)},
     "CBF-QP": BARRIER | {"rate": (0.5, 1.0, 2.0, 4.0), "share": (0.0,), "range": (1.0,)},
     "CBF-QP, tangential": BARRIER | {"share": (0.25, 0.5, 1.0), "range": (0.3, 1.0, 2.0)},
     "potential": POTENTIAL | WEAK | {"vortex": (0.0,), "drift": (0.0,)},
@@ -85,14 +86,16 @@ def tune(name: str, dimension: int, scenes: int = 100) -> tuple[dict[str, float]
 
 TUNED: Mapping[int, Mapping[str, Gains]] = {
     2: {
-        "Erugin field": {"attraction": 1.0, "rounding": 0.3},
+        "Erugin field": {"attraction": 1.0, "approach": 4.0, "swirl": 1.0},
+        "Erugin field, detour": {"attraction": 1.0, "rounding": 0.3},
         "CBF-QP": {"rate": 2.0, "attraction": 1.0, "share": 0.0, "range": 1.0},
         "CBF-QP, tangential": {"rate": 4.0, "attraction": 1.0, "share": 0.25, "range": 2.0},
         "potential": {"strength": 0.0005, "reach": 0.2, "ahead": 1.0, "vortex": 0.0, "drift": 0.0},
         "potential, vortex": {"strength": 0.002, "reach": 0.3, "ahead": 0.5, "vortex": 0.6, "drift": 1.0},
     },
     3: {
-        "Erugin field": {"attraction": 1.0, "rounding": 0.4},
+        "Erugin field": {"attraction": 1.0, "approach": 2.0, "swirl": 0.5},
+        "Erugin field, detour": {"attraction": 1.0, "rounding": 0.4},
         "CBF-QP": {"rate": 1.0, "attraction": 1.0, "share": 0.0, "range": 1.0},
         "CBF-QP, tangential": {"rate": 2.0, "attraction": 1.0, "share": 0.25, "range": 2.0},
         "potential": {"strength": 0.0005, "reach": 0.2, "ahead": 1.0, "vortex": 0.0, "drift": 0.0},

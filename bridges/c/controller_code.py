@@ -22,6 +22,7 @@ CONDITIONS = {
     Range.POSITIVE: "isfinite(x) && x > 0.0",
     Range.NOT_NEGATIVE: "isfinite(x) && x >= 0.0",
     Range.SIGN: "x == 1.0 || x == -1.0",
+    Range.SIGN_OR_ZERO: "x == 1.0 || x == -1.0 || x == 0.0",
 }
 
 

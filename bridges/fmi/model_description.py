@@ -23,6 +23,7 @@ BOUNDS: Mapping[Range, tuple[float | None, float | None]] = {
     Range.POSITIVE: (MIN_NORMAL, None),
     Range.NOT_NEGATIVE: (0.0, None),
     Range.SIGN: (-1.0, 1.0),
+    Range.SIGN_OR_ZERO: (-1.0, 1.0),
 }
 
 

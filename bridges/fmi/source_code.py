@@ -107,7 +107,13 @@ RUNTIME_FILES = {
 COMPILATION_UNIT = {"2.0": "fmi2.c", "3.0": "fmi3.c"}
 """Version of FMI → the file that is compiled and includes the others."""
 
-RANGE_LETTERS: Mapping[Range, str] = {Range.ANY: "a", Range.POSITIVE: "p", Range.NOT_NEGATIVE: "n", Range.SIGN: "s"}
+RANGE_LETTERS: Mapping[Range, str] = {
+    Range.ANY: "a",
+    Range.POSITIVE: "p",
+    Range.NOT_NEGATIVE: "n",
+    Range.SIGN: "s",
+    Range.SIGN_OR_ZERO: "z",
+}
 
 
 def source_files(block: FmuModel, version: str, token: str, *, contradictory: bool = False) -> dict[str, str]:

@@ -282,8 +282,9 @@ def _jump(
 ) -> ConsistentVelocity:
     """Consistent velocities of the plant: shared parameters take the plant's values."""
     assert isinstance(phase.controller, ProgramController)
-    parameters = phase.controller.parameters
+    parameters, program = phase.controller.parameters, phase.controller.program
     numbers = dict(zip(parameters.names, parameters.values(controller_p), strict=True))
+    numbers = {name: numbers[name] for name in program.parameters.names}
     plant: Mapping[str, float] = dict(zip(robot.parameters.names, robot.parameters.values(p), strict=True))
     numbers |= {name: value for name, value in plant.items() if name in numbers}
-    return consistent_velocity(phase.controller.program, t, q, v, numbers)
+    return consistent_velocity(program, t, q, v, numbers)

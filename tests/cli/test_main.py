@@ -174,7 +174,7 @@ def test_unknown_scenario(capsys: pytest.CaptureFixture[str], command: str, name
         ("disc.radius=-0.1", "parameter 'disc.radius' must be greater than zero"),
         ("disc.x=nan", "parameter 'disc.x' must be finite, got nan"),
         ("field.speed=0", "parameter 'field.speed' must be greater than zero"),
-        ("field.side=0.5", "parameter 'field.side' must be +1 or -1"),
+        ("field.side=0.5", "parameter 'field.side' must be +1, -1 or 0"),
         ("follow.rate=-8", "parameter 'follow.rate' must be greater than zero"),
         ("l2=0.2", "it may be out of reach"),
     ],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.controllers import Controller, Status
-from erugin.controllers.robust import IntegralProgramController
+from erugin.controllers import Controller, ProgramController, Status
 from erugin.controllers.wrappers import Delay, Dropout, SampleAndHold
 from erugin.simulation import Simulator
 
@@ -15,7 +14,11 @@ from ..support.sampled_laws import BASES, ROBOT, STEP, WRAPPERS, program
 Q0, V0 = [0.3, 0.5], [0.8, 0.1]
 FAILING = ("dropout", "held samples", "patience", "doubtful")
 CASES = [
-    *((base, wrapper) for base in ("integral", "adaptive", "integral in limits") for wrapper in ("none", "digital")),
+    *(
+        (base, wrapper)
+        for base in ("integral", "adaptive", "integral in limits", "observer", "observer in limits")
+        for wrapper in ("none", "digital")
+    ),
     *(("implicit", wrapper) for wrapper in ("none", "digital")),
     *(("limits", wrapper) for wrapper in ("none", "hold", "encoders", "spare", "digital")),
     *(
@@ -54,7 +57,7 @@ def test_a_compiled_loop_takes_the_steps_of_python(base: str, wrapper: str, monk
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("base", ["integral", "integral in limits"])
+@pytest.mark.parametrize("base", ["integral", "integral in limits", "observer"])
 def test_lanes_have_the_bits_of_single_runs(base: str) -> None:
     simulator = Simulator(ROBOT, WRAPPERS["digital"](BASES[base]()))
     rng = np.random.default_rng(4)
@@ -83,8 +86,8 @@ def test_samples_that_come_too_seldom_are_refused() -> None:
 
 
 @pytest.mark.compiled
-def test_the_integrals_after_a_run_are_shown_by_the_law_inside() -> None:
-    inner = IntegralProgramController(program(), realization="actuated")
+def test_the_estimates_after_a_run_are_shown_by_the_law_inside() -> None:
+    inner = ProgramController(program(), realization="actuated", robust="integral")
     law = Delay(inner, 0.004)
     Simulator(ROBOT, law).run(Q0, V0, 0.4, step=STEP)
-    assert any(abs(value) > 1e-4 for value in inner.integrals.values())
+    assert any(abs(value) > 1e-4 for value in inner.estimates.values())

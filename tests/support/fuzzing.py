@@ -408,7 +408,6 @@ RESULTS = frozenset(
         "erugin.controllers.LinearizedMotion",
         "erugin.controllers.Solution",
         "erugin.controllers.robust.ParameterEstimate",
-        "erugin.controllers.robust.IntegralMemory",
         "erugin.robots.Assembly",
         "erugin.robots.Impact",
         "erugin.robots.equations.MotionEquation",

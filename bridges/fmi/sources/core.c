@@ -85,6 +85,9 @@ static int allowed(char limit, double number, const char **what)
     case 's':
         *what = "+1 or -1";
         return number == 1.0 || number == -1.0;
+    case 'z':
+        *what = "+1, -1 or 0";
+        return number == 1.0 || number == -1.0 || number == 0.0;
     default:
         *what = "finite";
         return 1;

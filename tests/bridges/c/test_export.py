@@ -148,7 +148,7 @@ def test_parameters_have_nominal_values_names_and_ranges() -> None:
     for name, value, message in (
         ("m1", 0.0, "greater than zero"),
         ("I2", -1e-9, "at least zero"),
-        ("field.side", 0.5, "+1 or -1"),
+        ("field.side", 0.5, "+1, -1 or 0"),
         ("disc.x", np.nan, "finite"),
         ("disc.radius", np.inf, "greater than zero"),
     ):

@@ -16,7 +16,7 @@ from erugin.bridges import python_control
 from erugin.bridges.common.controller_memory import ControllerMemory
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController, Tick
-from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.robust import AdaptiveProgramController
 from erugin.controllers.wrappers import Delay, Fallback, MeasurementNoise, MotorLag, Noise, SampleAndHold
 from erugin.robots import Robot
 
@@ -41,7 +41,7 @@ LAWS: dict[str, Callable[[Robot], Controller]] = {
     "estimating": estimating,
     "estimating, measured with errors": lambda robot: MeasurementNoise(estimating(robot), q=0.01, seed=5),
     "estimating, delayed": lambda robot: Delay(estimating(robot), DT),
-    "integrating": lambda robot: IntegralProgramController(tracking(robot).program, realization="actuated"),
+    "integrating": lambda robot: ProgramController(tracking(robot).program, realization="actuated", robust="integral"),
 }
 
 
@@ -96,7 +96,7 @@ def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
 
 def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
     inner = estimating(chain())
-    spare = IntegralProgramController(inner.program, realization="actuated")
+    spare = ProgramController(inner.program, realization="actuated", robust="integral")
     law = Fallback(Delay(inner, DT), spare)
     for one in (inner, spare):
         one.reset()

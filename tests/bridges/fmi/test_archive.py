@@ -402,7 +402,8 @@ def test_units_of_parameters_follow_from_the_equations() -> None:
         f"disc.{key}": unit
         for key, unit in zip(("x", "y", "radius", "vx", "vy"), ("m", "m", "m", "m/s", "m/s"), strict=True)
     }
-    field = {"speed": "m/s", "attraction": "1/s", "side": "", "margin": "m", "rounding": "m", "limit": "m/s"}
+    field = {"speed": "m/s", "attraction": "1/s", "side": "", "margin": "m", "limit": "m/s"}
+    field |= {"approach": "1/s", "swirl": "1", "clock": "1/s", "departure": "s"}
     expected = arm | {"g": "m/s2"} | disc | {f"field.{key}": unit for key, unit in field.items()}
     expected |= {"field.side_disc": "", "follow.rate": "1/s"}
     assert {parameter.name: parameter.unit for parameter in block.parameters} == expected

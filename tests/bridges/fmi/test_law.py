@@ -69,7 +69,7 @@ def test_the_law_gives_what_control_gives(tmp_path: Path, version: fmi.Version) 
     assert validate_fmu(str(fmu.path)) == []
     require_same(fmu.path, controller, bent(50, 1))
     require_same(fmu.path, controller, bent(20, 2), {"disc.x": 1.1, "m1": 3.0, "follow.rate": 4.0, "field.side": -1.0})
-    with pytest.raises(BridgeError, match=r"field\.side must be \+1 or -1, got 0\.5"):
+    with pytest.raises(BridgeError, match=r"field\.side must be \+1, -1 or 0, got 0\.5"):
         Instance(fmu.path, {"field.side": 0.5})
 
 

@@ -15,7 +15,6 @@ from erugin.bridges import python_control as bridge
 from erugin.bridges.python_control import drive, export, export_loop
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController, Tick, Trait, linearize
-from erugin.controllers.robust import IntegralProgramController
 from erugin.controllers.wrappers import Delay, SampleAndHold, Saturation
 from erugin.robots import Robot
 from erugin.scenarios import simulate
@@ -61,7 +60,7 @@ def held() -> Built:
 
 def integrating() -> Built:
     robot, law = tracking_controller()
-    return robot, IntegralProgramController(law.program, realization="actuated")
+    return robot, ProgramController(law.program, realization="actuated", robust="integral")
 
 
 @pytest.mark.parametrize("build", [delayed, held, integrating])

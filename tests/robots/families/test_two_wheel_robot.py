@@ -390,7 +390,11 @@ def test_a_program_requires_the_same_torques_in_both_forms() -> None:
     """The nose led along a line round a disc."""
     full, reduced = build(NUMBERS), build(NUMBERS, "reduced")
     field = EruginField(
-        line((0.0, 0.0), (4.0, 0.0), name="path"), [circle((2.0, 0.1), 0.5, name="disc")], speed=0.5, margin=0.2
+        line((0.0, 0.0), (4.0, 0.0), name="path"),
+        [circle((2.0, 0.1), 0.5, name="disc")],
+        speed=0.5,
+        margin=0.2,
+        avoidance="detour",
     )
     one, two = (
         ProgramController(
