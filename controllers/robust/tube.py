@@ -17,7 +17,7 @@ from ...symbolic.errors import ModelError, NotFiniteError, ParameterError, Shape
 from ...symbolic.kernel import Kernel
 from ...symbolic.kernel_map import evaluate_each
 from ...symbolic.linear_algebra import Ldl
-from ...symbolic.validation import finite, not_negative, read_only_copy
+from ...symbolic.validation import finite, not_negative, read_only_copy, reals
 from ..realization import ActuatedRealization, IdealRealization
 from .disturbance_estimator import RowMotion
 
@@ -80,7 +80,7 @@ class Uncertainty:
         delay: time from a sample to its output [s].
 
     Raises:
-        ModelError: for a negative number, or one that is not finite.
+        ModelError: for a negative number, one that is not finite, or bounds whose first is greater than the second.
     """
 
     parameters: Mapping[str, float | tuple[float, float]] = field(
@@ -96,10 +96,12 @@ class Uncertainty:
         for name in ("period", "delay"):
             object.__setattr__(self, name, not_negative(name, getattr(self, name)))
         for name in ("force", "noise"):
-            value = np.array(getattr(self, name), dtype=np.float64)
+            value = reals(name, getattr(self, name))
             if value.ndim > 1 or not np.isfinite(value).all() or (value < 0.0).any():
                 raise ModelError(f"{name} must be one number, or one for each velocity, not negative, got {value}")
             object.__setattr__(self, name, read_only_copy(value))
+        given = {name: _share_or_bounds(name, value) for name, value in self.parameters.items()}
+        object.__setattr__(self, "parameters", given)
 
     def box(self, nominal: Mapping[str, float]) -> dict[str, tuple[float, float]]:
         """Return the least and the greatest value of each uncertain parameter.
@@ -109,21 +111,23 @@ class Uncertainty:
 
         Raises:
             ParameterError: for a parameter that the robot does not have.
-            ModelError: for an empty range, or a negative share.
         """
         found: dict[str, tuple[float, float]] = {}
         for name, given in self.parameters.items():
             if name not in nominal:
                 raise ParameterError(unknown_name("parameter", name, tuple(nominal)))
-            if isinstance(given, Iterable):
-                low, high = (finite(f"bound of {name!r}", value) for value in given)
-            else:
-                share = not_negative(f"share of {name!r}", given)
-                low, high = sorted(((1.0 - share) * nominal[name], (1.0 + share) * nominal[name]))
-            if not low <= high:
-                raise ModelError(f"the bounds of {name!r} must be its least and its greatest value, got {given!r}")
-            found[name] = low, high
+            ends = given if isinstance(given, tuple) else ((1.0 - given) * nominal[name], (1.0 + given) * nominal[name])
+            found[name] = min(ends), max(ends)
         return found
+
+
+def _share_or_bounds(name: str, given: float | tuple[float, float]) -> float | tuple[float, float]:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        low, high = (finite(f"bound of {name!r}", value) for value in given)
+        if low > high:
+            raise ModelError(f"the bounds of {name!r} must be its least and its greatest value, got {given!r}")
+        return low, high
+    return not_negative(f"share of {name!r}, or its least and its greatest value,", given)
 
 
 @dataclass(frozen=True, eq=False)

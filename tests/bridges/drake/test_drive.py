@@ -241,7 +241,7 @@ def test_the_scenario_runs_as_here_to_its_end() -> None:
     state, p, controller_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.controller_p
     here = true_motion(setup.robot, setup.controller, 8.0, 0.01, state=state, p=p, controller_p=controller_p)
     there = drake.simulate(
-        setup.robot, setup.controller, *state, 8.0, step=0.01, substeps=2, p=p, controller_p=controller_p
+        setup.robot, setup.controller, *state, 8.0, step=0.01, substeps=40, p=p, controller_p=controller_p
     )
     assert apart(here, there) < 1e-9
 
