@@ -35,7 +35,7 @@ def build(obstacles: int, dimension: int, avoidance: Literal["hug", "detour"] = 
 
 
 class Field(Method):
-    """Erugin's field. A hug takes the sides of the field's own rule, a detour those of ``choose_sides``."""
+    """Erugin's field. A hug passes obstacles where the field's own rule says, a detour as ``choose_sides`` does."""
 
     def __init__(self, gains: Mapping[str, float], name: str = "Erugin field") -> None:
         """With the gains κ [1/s] ``attraction`` and ``approach`` [1/s], ``swirl`` of a hug or ``rounding`` [m]."""
@@ -48,10 +48,11 @@ class Field(Method):
         """The field's velocity, shape (n,) [m/s]."""
         field = build(len(obstacles), x.numel(), self.avoidance)
         axes = "xyz"[: x.numel()]
-        known = {"field.side": ca.SX(1.0)} | {f"field.{key}": gain for key, gain in gains.items()}
+        ruled = self.avoidance == "hug"
+        known = {"field.side": ca.SX(0.0 if ruled else 1.0)} | {f"field.{key}": gain for key, gain in gains.items()}
         for j, o in enumerate(obstacles):
             known[f"disc{j}.radius"] = o.radius
-            known[f"field.side_disc{j}"] = sides[j]
+            known[f"field.side_disc{j}"] = ca.SX(0.0) if ruled else sides[j]
             known |= {f"disc{j}.{axis}": o.start[i] for i, axis in enumerate(axes)}
             known |= {f"disc{j}.v{axis}": o.velocity[i] for i, axis in enumerate(axes)}
         nominal = field.parameters.nominal
@@ -59,7 +60,9 @@ class Field(Method):
         return ca.substitute(field.velocity(x, t), field.parameters.symbols, numbers)
 
     def choose(self, scenes: Scenes, gains: Mapping[str, float]) -> Array:
-        """The side of each obstacle in each scene, shape (N, m)."""
+        """The side of each obstacle in each scene, shape (N, m); zeros, which are not used, for a hug."""
+        if self.avoidance == "hug":
+            return np.zeros(scenes.radii.shape)
         m, n = scenes.centers.shape[1:]
         field = build(m, n, self.avoidance)
         names, axes = field.parameters.names, "xyz"[:n]
@@ -67,12 +70,8 @@ class Field(Method):
         columns = [names.index(key) for key in order]
         values = field.parameters.values({f"field.{key}": gain for key, gain in gains.items()})
         signs = np.empty(scenes.radii.shape)
-        own_side = ca.Function("sides", [field.parameters.symbols], [ca.vertcat(*(b.side for b in field.barriers))])
         for row, own in enumerate(scenes.numbers):
             values[columns] = own
-            if self.avoidance == "hug":
-                signs[row] = np.asarray(own_side(values), dtype=np.float64).ravel()
-                continue
             found = choose_sides(field, np.zeros(n), AHEAD, step=0.02, p=values)
             signs[row] = [found[f"field.side_disc{j}"] for j in range(m)]
         return signs

@@ -27,12 +27,11 @@ from .guidance import (
     cruise_velocity,
     detour,
     hug_velocity,
+    least_detour,
     obstacle_retraction,
-    passing_rotation,
     path_direction,
     punctual_speed,
     shield_velocity,
-    side_of_least_detour,
 )
 
 
@@ -90,7 +89,7 @@ class EruginField(Picklable):
         *,
         speed: float,
         inside: Iterable[Curve] = (),
-        attraction: float = 2.0,
+        attraction: float | None = None,
         margin: float | None = None,
         avoidance: Literal["hug", "detour"] | None = None,
         rounding: float | None = None,
@@ -113,7 +112,8 @@ class EruginField(Picklable):
             speed: cruise speed c along the path [m/s].
             inside: boundaries of regions to stay inside of, one function each, positive outside as for obstacles.
             attraction: rate κ at which distances to the path decay near it [1/s]; for a robot that follows the field by
-                ψ′ + ωψ = 0, ω/2 is a good choice.
+                ψ′ + ωψ = 0, ω/2 to ω is a good choice. If not given, c/δ for a hug, by which a point at one margin
+                from the path heads back to it at 45°, but between 2 and 5 1/s; 2 1/s without barriers and for a detour.
             margin: clearance δ from barriers [m]; required if there are any.
             avoidance: ``"hug"`` or ``"detour"``; if not given, a detour if a rounding is given, else a hug.
             rounding: length ε over which the path is blended into a detour [m]; half the margin if not given. The
@@ -131,7 +131,7 @@ class EruginField(Picklable):
                 name of the barrier. In the plane, +1 is the right-hand side in the direction of travel. ``"auto"``,
                 also for barriers that are not named: the side on which the barrier is left at closest approach by a
                 point that moves along the path from its start, in a tie behind it
-                (``guidance.side_of_least_detour``). :func:`choose_sides` rehearses the motion.
+                (``guidance.least_detour``). :func:`choose_sides` rehearses the motion.
             pace: share of the cruise speed as a function of position, shape (n,), and time, clipped to [0, 1]: a speed
                 profile, or a stop at the end of the path; 1 if not given.
             course: direction of travel as a function of position, shape (n,), and time, projected on the surface; only
@@ -314,15 +314,23 @@ class EruginField(Picklable):
     def barriers(self) -> tuple[FieldBarrier, ...]:
         """Obstacles and boundaries of regions, in the field's own symbols."""
         y, s = self._position, self._time
+        first = self.path.jacobian(y, s)[0, :].T
         found: list[FieldBarrier] = []
         for curve, sign in [*((o, 1) for o in self.obstacles), *((r, -1) for r in self.inside)]:
             # The outside of a region is unbounded, so that no part of it ever leaves the path.
             center, extent = (curve.reference(s), curve.extent(s)) if sign > 0 else (None, None)
             common, own = self._gain("side"), self._gain(f"side_{curve.name}")
             given = ca.if_else(common == 0, 1, common) * ca.if_else(own == 0, 1, own)
-            chosen = side_of_least_detour(self.path, curve, *(self._start, self._gain("speed"), self._gain("margin")))
-            side = ca.if_else(ca.logic_and(common == 0, own == 0), chosen if sign > 0 else 1, given)
-            found.append(FieldBarrier(curve.name, sign * ca.densify(curve.functions(y, s)), side, center, extent))
+            side, direction = given, given * first
+            if sign > 0 and (
+                chosen := least_detour(self.path, curve, self._start, *map(self._gain, ("speed", "margin")))
+            ):
+                free = ca.logic_and(common == 0, own == 0)
+                side = ca.if_else(free, chosen[0], given)
+                # In the plane there are two directions only.
+                direction = side * first if self.dimension == 2 else ca.if_else(free, chosen[1], given * first)
+            value = sign * ca.densify(curve.functions(y, s))
+            found.append(FieldBarrier(curve.name, value, side, direction, center, extent))
         return tuple(found)
 
     @property
@@ -391,10 +399,12 @@ class EruginField(Picklable):
             return w, ca.SX(len(self.barriers), 1)
         tangent = path_direction(slope, self._gains)
         ahead = self._gains.pace * self._gains.speed * tangent
-        rotation = passing_rotation(slope[0, :], tangent)
-        sides = ca.vertcat(*(barrier.side for barrier in self.barriers))
+        directions = ca.horzcat(*(barrier.direction for barrier in self.barriers))
+        still = ca.SX.zeros(self.dimension)
+        centers = [still if barrier.center is None else barrier.center for barrier in self.barriers]
+        carried = ca.horzcat(*(ca.jacobian(center, self._time) for center in centers))
         gains = HugGains(*(self._gain(key) for key in ("margin", "approach", "swirl", "speed", "limit")))
-        return hug_velocity(w, ahead, self._boundaries, *self._fronts, rotation, sides, gains)
+        return hug_velocity(w, ahead, self._boundaries, *self._fronts, tangent, directions, carried, gains)
 
     def _has(self, key: str) -> bool:
         return f"{self.name}.{key}" in self._own.names

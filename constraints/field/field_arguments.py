@@ -13,6 +13,9 @@ from ...symbolic.validation import not_negative, positive
 from ..curves.curve import Curve
 from .guidance import DEFAULT_LIMIT, Profile
 
+LEAST_ATTRACTION, LARGEST_ATTRACTION = 2.0, 5.0
+"""Default attractions [1/s]. A robot with the default perturbation, of 10 1/s, follows the larger one well."""
+
 LOWEST_LIMIT = 1.2
 """Lowest speed limit allowed, in cruise speeds."""
 
@@ -62,7 +65,7 @@ def declare_parameters(
     barriers: Sequence[str],
     *,
     speed: float,
-    attraction: float,
+    attraction: float | None,
     margin: float | None,
     avoidance: Literal["hug", "detour"],
     rounding: float | None,
@@ -78,7 +81,7 @@ def declare_parameters(
         name: prefix of their names.
         barriers: names of the barriers.
         speed: c [m/s].
-        attraction: κ [1/s].
+        attraction: κ [1/s]; if None c/δ between 2 and 5 for a hug, 2 without barriers and for a detour.
         margin: δ [m].
         avoidance: the way round obstacles.
         rounding: ε of a detour [m], δ/2 if None.
@@ -92,12 +95,16 @@ def declare_parameters(
         ModelError: if the margin is missing, the limit is too near the speed, a side is not ±1 or names no barrier, or
             a number is out of its range.
     """
-    values = {"speed": positive("speed", speed), "attraction": positive("attraction", attraction)}
+    values = {"speed": positive("speed", speed), "attraction": LEAST_ATTRACTION}
+    if attraction is not None:
+        values["attraction"] = positive("attraction", attraction)
     sides = _sides(barriers, side)
     if barriers:
         if margin is None:
             raise ModelError("margin= is required with obstacles: the clearance to keep from them [m]")
         gap = positive("margin", margin)
+        if attraction is None and avoidance == "hug":
+            values["attraction"] = min(max(LEAST_ATTRACTION, values["speed"] / gap), LARGEST_ATTRACTION)
         values |= {
             "side": 0.0 if isinstance(side, Mapping | str) else float(side),
             "margin": gap,
@@ -105,7 +112,7 @@ def declare_parameters(
         if avoidance == "detour":
             values["rounding"] = positive("rounding", gap / 2 if rounding is None else rounding)
         else:
-            usual = max(2.0 * attraction, speed / (2.0 * gap))
+            usual = max(2.0 * values["attraction"], speed / (2.0 * gap))
             values["approach"] = positive("approach", usual if approach is None else approach)
             values["swirl"] = not_negative("swirl", swirl)
     if barriers or limit is not None:

@@ -181,6 +181,7 @@ class FieldBarrier:
         name: name of the curve.
         function: O(x, t), positive in free space [m].
         side: σ = ±1, the side of the path on which it is passed.
+        direction: direction in which a hug passes it, shape (n,), of any length.
         center: its reference point c at time t, shape (n,) [m]; None if it has none.
         extent: radius R of a ball about that point that contains it [m]; None if there is no ball.
     """
@@ -188,21 +189,31 @@ class FieldBarrier:
     name: str
     function: ca.SX
     side: ca.SX
+    direction: ca.SX
     center: ca.SX | None
     extent: ca.SX | None
 
 
-BEHIND = 0.1
-"""Lead, in times that the point takes for the size of an obstacle, up to which it is let past in front."""
+BEHIND = 0.5
+"""Weight of the motion across the path, by which an obstacle clears the way of a point that goes behind it."""
 
 
-def side_of_least_detour(path: Curve, barrier: Curve, start: ca.SX, speed: ca.SX, margin: ca.SX) -> ca.SX:
-    """+1 or −1: the side on which an obstacle is left at closest approach by a point that moves along the path.
+FIRST_SHARE = 0.05
+"""Share of ∇φ₁ in the passing direction in space, which decides where the point meets the middle of an obstacle."""
+
+
+def least_detour(path: Curve, barrier: Curve, start: ca.SX, speed: ca.SX, margin: ca.SX) -> tuple[ca.SX, ca.SX] | None:
+    """Side and direction in which an obstacle is left at closest approach by a point that moves along the path.
 
     The point leaves the start of the path at ``start`` and moves at the cruise speed, the obstacle as it does. At
-    closest approach it lies at r relative to the obstacle, of size ℓ = R + δ, whose velocity is u: the side is the sign
-    of r·ν − 0.1 ℓ u·ν/c, ν = ∇φ₁. In a tie the point thus goes behind the obstacle. +1 if the obstacle is unbounded or
-    the path does not know its length. It depends on parameters only.
+    closest approach it lies at r relative to the obstacle, of size ℓ = R + δ, whose velocity is u; the
+    point's is c τ. With ν = ∇φ₁/|∇φ₁|
+
+        σ = sign(m·ν),   m = (1 − τ τᵀ) (r − ½ ℓ u/|u − c τ|),   direction m + 0.05 ℓ σ ν.
+
+    The point thus goes behind an obstacle that moves across its path, unless it is well ahead of it, and where it meets
+    the middle of one that is at rest, to the side of ν. None if the obstacle is unbounded or the path does not know its
+    length. They depend on parameters only.
 
     Args:
         path: the path.
@@ -214,24 +225,28 @@ def side_of_least_detour(path: Curve, barrier: Curve, start: ca.SX, speed: ca.SX
     known, time = path.stations(start), ca.SX.sym("t")
     center, extent = barrier.reference(time), barrier.extent(time)
     if known is None or center is None or extent is None:
-        return ca.SX(1)
+        return None
     lengths, points = known
     times = [start + lengths[k] / speed for k in range(lengths.numel())]
     away = [points[:, k] - ca.substitute(center, time, now) for k, now in enumerate(times)]
-    least, value = ca.SX(math.inf), ca.SX(1)
+    least, side, direction = ca.SX(math.inf), ca.SX(1), ca.SX.zeros(path.dimension)
     for k, (r, after) in enumerate(itertools.pairwise(away)):
         moved, stretch = after - r, points[:, k + 1] - points[:, k]
         share = ca.fmin(ca.fmax(-ca.dot(r, moved) / (ca.sumsqr(moved) + FLOOR), 0), 1)
         nearest = r + share * moved
-        velocity = (stretch - moved) / (times[k + 1] - times[k])
         size = ca.substitute(extent, time, times[k]) + margin
         outward = path.jacobian(points[:, k] + stretch / 2, start)[0, :].T
         if path.dimension == 2:
             outward = ca.vertcat(stretch[1], -stretch[0])
-        lead = ca.dot(outward, nearest - BEHIND * size / speed * velocity)
+        outward = outward / ca.sqrt(ca.sumsqr(outward) + FLOOR)
+        missed = nearest - BEHIND * size * (stretch - moved) / ca.sqrt(ca.sumsqr(moved) + FLOOR)
+        missed = missed - stretch * ca.dot(stretch, missed) / (ca.sumsqr(stretch) + FLOOR)
+        sign = ca.if_else(ca.dot(outward, missed) >= 0, 1, -1)
         nearer = ca.sumsqr(nearest) < least
-        least, value = ca.if_else(nearer, ca.sumsqr(nearest), least), ca.if_else(nearer, lead, value)
-    return ca.if_else(value >= 0, 1, -1)
+        least = ca.if_else(nearer, ca.sumsqr(nearest), least)
+        side = ca.if_else(nearer, sign, side)
+        direction = ca.if_else(nearer, missed + FIRST_SHARE * size * sign * outward, direction)
+    return side, direction
 
 
 def smooth_minimum(values: Iterable[ca.SX], rounding: ca.SX) -> ca.SX:
@@ -391,15 +406,19 @@ class HugGains:
     limit: ca.SX
 
 
-def passing_rotation(slope: ca.SX, tangent: ca.SX) -> ca.SX:
-    """Skew S = τ gᵀ − g τᵀ, shape (n, n): S n lies along a boundary with normal n, and S (−τ) = g.
+WAITING_SHARE = 0.25
+"""Speed at which an obstacle clears the way by itself, as a share of the cruise speed, from which on no swirl helps."""
+
+
+def across(directions: ca.SX, tangent: ca.SX) -> ca.SX:
+    """The parts of directions that are orthogonal to the direction of travel, of length 1, shape (n, k).
 
     Args:
-        slope: ∇φ₁, whose direction is g, shape (1, n).
+        directions: of any length, shape (n, k).
         tangent: τ, of length 1, shape (n,).
     """
-    outward = slope.T / ca.sqrt(ca.sumsqr(slope) + FLOOR)
-    return tangent @ outward.T - outward @ tangent.T
+    rest = directions - tangent @ (tangent.T @ directions)
+    return rest / ca.repmat(ca.sqrt(ca.sum1(rest**2) + FLOOR), tangent.numel(), 1)
 
 
 def hug_velocity(
@@ -408,15 +427,16 @@ def hug_velocity(
     values: ca.SX,
     slope: ca.SX,
     drift: ca.SX,
-    rotation: ca.SX,
-    sides: ca.SX,
+    tangent: ca.SX,
+    directions: ca.SX,
+    carried: ca.SX,
     gains: HugGains,
 ) -> tuple[ca.SX, ca.SX]:
     """The velocity next to w₀ for which every h_j = O_j − δ has dh_j/dt ≥ −γ h_j, and what the barriers take.
 
     With n_j = ∇O_j/|∇O_j| and b_j = −O_j,t/|∇O_j| − γ h_j the condition is n_j·w ≥ b_j. For one barrier
 
-        w = w₀ + λ n + (σ₁ max(λ, β) + ϱ(β) s⁺(−w₀·a)) a,   λ = s⁺(b − n·w₀),   β = s⁺(b − n·v),   a = σ S n.
+        w = w₀ + λ n + (σ₁ max(λ, β) + ϱ(β) s⁺(−w₀·a)) a,   λ = s⁺(b − n·w₀),   β = s⁺(b − n·v).
 
     a points along the boundary to the passing side, and β says how much the barrier blocks the way ahead, v. The swirl
     with σ₁, and ϱ, which rises from 0 at β = 0 to 1 at c and takes away what w₀ has against a, leave no place of rest
@@ -433,8 +453,9 @@ def hug_velocity(
         values: O_j, shape (k,) [m].
         slope: ∂O/∂x, shape (k, n).
         drift: ∂O/∂t, shape (k,) [m/s].
-        rotation: S, shape (n, n).
-        sides: σ_j, shape (k,).
+        tangent: τ, the direction of travel, shape (n,).
+        directions: those in which the barriers are passed, shape (n, k).
+        carried: velocities of the obstacles' references, zero for what has none, shape (n, k) [m/s].
         gains: δ, γ, σ₁ and the speeds.
 
     Returns:
@@ -448,10 +469,14 @@ def hug_velocity(
     blocking = positive_part(least - normals @ ahead, width)[0]
     # The larger one, and zero where both are.
     pressing = pressing + _rise(blocking, width) * positive_part(blocking - pressing, width)[0]
-    aside = rotation @ normals.T @ ca.diag(sides)
+    passing = across(directions, tangent)
+    # S n with the skew S = τ gᵀ − g τᵀ of each barrier, which takes n = −τ to g.
+    aside = tangent @ ca.sum1(passing * normals.T) - passing * ca.repmat(tangent.T @ normals.T, tangent.numel(), 1)
     against = positive_part(-aside.T @ desired, width)[0]
     firm = _rise(blocking, gains.speed)
-    swirl = aside @ (gains.swirl * pressing + firm * against)
+    clearing = -ca.sum1(passing * carried).T
+    share = gains.swirl * (1 - _rise(ca.fmax(clearing, 0), WAITING_SHARE * gains.speed))
+    swirl = aside @ (share * pressing + firm * against)
     swirl = swirl / ca.sqrt(1 + ca.sumsqr(swirl) / gains.limit**2)
     w = nearest_velocity(desired + swirl, normals, least, width)[0]
     needed = nearest_velocity(ca.SX.zeros(desired.numel()), normals, least, width)[0]

@@ -21,9 +21,18 @@ from .disturbances import spread, with_disturbances
 from .laws import program_control
 
 SPEED, MARGIN = 0.2, 0.04
-PATH = parametric(
-    lambda s, _: ca.vertcat(0.75 + 0.2 * ca.cos(s), 0.1 + 0.3 * ca.sin(s)), 0.0, 2.0 * math.pi, name="ellipse"
-)
+
+
+def ellipse(s: ca.SX, _: ca.SX) -> ca.SX:
+    """Point of the path, shape (2,) [m].
+
+    Args:
+        s: angle [rad].
+    """
+    return ca.vertcat(0.75 + 0.2 * ca.cos(s), 0.1 + 0.3 * ca.sin(s))
+
+
+PATH = parametric(ellipse, 0.0, 2.0 * math.pi, name="ellipse")
 DISC = circle((0.35, 0.05), 0.06, velocity=(0.04, 0.01), name="disc")
 BAR = moving(
     box((0.86, 0.56), (0.2, 0.08), rounding=0.02, name="bar"), velocity=(0.0, -0.03), angular_velocity=0.6, name="turn"

@@ -69,9 +69,9 @@ def seven_joint_arm(*, duration: float = 12.0, step: float = 2e-3) -> Setup:
     arm = with_scene(franka_panda(), BALL.parameters)
     frame = arm.frames[HAND]
     hand = frame.position
-    field = EruginField(PATH, [BALL], speed=SPEED, margin=MARGIN, attraction=RATE / 2, limit=3 * SPEED)
+    field = EruginField(PATH, [BALL], speed=SPEED, margin=MARGIN, attraction=RATE, swirl=2.0, limit=3 * SPEED)
     rows = (
-        follow(field, hand, perturbation=FirstOrder(RATE), clock=RATE / 2),
+        follow(field, hand, perturbation=FirstOrder(RATE), clock=RATE / 4),
         orientation(frame.rotation, UPRIGHT, perturbation=Baumgarte(RATE)),
         tracking(arm.q[2], [0.0], perturbation=Baumgarte(RATE), name="elbow"),
     )

@@ -22,6 +22,8 @@ from .laws import predictive, program_control, program_variants, regulator_along
 
 SHARE = 0.1
 """Largest relative difference between the mass of a link and its mean."""
+FILTER_SIDE = -1
+"""Side on which the barrier filter passes the disc: the one with the smaller median error."""
 RANDOMIZATION: dict[str, Distribution] = {
     "disc.x": Shifted(Uniform(-0.03, 0.03)),
     "disc.y": Shifted(Uniform(-0.03, 0.03)),
@@ -60,7 +62,6 @@ def two_link_arm(
     """
     step = min(step, period or step)
     clean = task.two_link_arm_moving_obstacle(duration=duration, step=step)
-    side = int(clean.controller_p["field.side"])
     assert isinstance(clean.controller, ProgramController)
     program = clean.controller.program
     torques = () if limits == "none" else tuple(map(float, limits.split(",")))
@@ -74,7 +75,7 @@ def two_link_arm(
     def filtered(setup: Setup, reference: Reference) -> Controller:
         # The disc of that module: its symbols are those of the setup in every process; a copy would have others.
         disc, tip = task.DISC, setup.robot.points["tip"]
-        barrier = BarrierFunction.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=side)
+        barrier = BarrierFunction.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=FILTER_SIDE)
         return CbfFilter(ComputedTorque(setup.robot, reference, rate=RATE), barrier, rate=RATE)
 
     tracking: dict[str, MakeController] = {

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...constraints import EruginField, FirstOrder, choose_side, circle, follow, spline
+from ...constraints import EruginField, FirstOrder, circle, follow, spline
 from ...constraints.curves import Circle, Spline
 from ...controllers import Controller, Program, ProgramController, Reference, start_on
 from ...controllers.baselines import ComputedTorque, OperationalSpace, PDGravity, PotentialField
@@ -57,27 +57,19 @@ RANDOMIZATION: Mapping[str, Distribution] = {
 }
 
 
-def with_side(
-    field: EruginField, side: str, start: Array, duration: float, values: Mapping[str, float]
-) -> dict[str, float]:
+def with_side(side: str, values: Mapping[str, float]) -> dict[str, float]:
     """Return the parameter values with the side on which the disc is passed.
 
     Args:
-        field: field of the path and the disc.
-        side: left, right, or auto for that of :func:`choose_side`.
-        start: initial position of the tip, shape (2,) [m].
-        duration: time to look ahead, at most half a minute [s].
+        side: left, right, or auto to leave it to the field.
         values: given parameter values, by name.
 
     Raises:
         ParameterError: if the side is given twice.
-        ModelError: if the start lies inside the disc.
     """
     if side in SIDES and "field.side" in values:
         raise ParameterError("side= and field.side= set the same parameter: give one of them")
-    own = {name: value for name, value in values.items() if name in field.parameters.names}
-    chosen = SIDES.get(side) or choose_side(field, start, min(duration, 30.0), step=0.01, p=own)
-    return {"field.side": float(chosen), **values}
+    return {"field.side": float(SIDES[side]), **values} if side in SIDES else dict(values)
 
 
 def start_at_rest(
@@ -173,14 +165,14 @@ def two_link_arm_moving_obstacle(
         duration: longest simulated time [s]; the run ends when the tip passes the end of the path.
         step: step of the integration and of the samples [s].
         realization: realization of the program.
-        side: side of the path on which the disc is passed, looking along it.
+        side: side of the path on which the disc is passed, looking along it; auto leaves it to the field.
         parameters: given parameter values, by name.
     """
     arm = with_scene(planar_manipulator([Link.point_mass(0.6, 2.5), Link.point_mass(0.5, 1.8)]), DISC.parameters)
     tip = arm.points["tip"]
     field = EruginField(PATH, [DISC], speed=SPEED, margin=MARGIN, attraction=RATE / 2, swirl=1.5, limit=3 * SPEED)
     program = Program(arm, follow(field, tip, perturbation=FirstOrder(RATE), clock=RATE / 4))
-    controller_p = with_side(field, side, PATH.at(0.0), duration, parameters or {})
+    controller_p = with_side(side, parameters or {})
     controller = ProgramController(program, realization=realization)
     off, gap = PATH.functions(tip, arm.t), DISC.functions(tip, arm.t)
     return Setup(

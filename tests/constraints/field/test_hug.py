@@ -76,19 +76,11 @@ def test_one_barrier_in_closed_form() -> None:
     """w = w₀ + λ n + … with dh/dt ≥ −γ h, and w = w₀ exactly where nothing presses."""
     names = {"w0": 2, "O": 1, "slope": 2, "rate": 1, "side": 1}
     symbols = {name: ca.SX.sym(name, size) for name, size in names.items()}
-    turn = ca.SX(ca.DM([[0.0, 1.0], [-1.0, 0.0]]))
-    w, taken = hug_velocity(
-        *(
-            symbols["w0"],
-            symbols["w0"],
-            symbols["O"],
-            symbols["slope"].T,
-            symbols["rate"],
-            turn,
-            symbols["side"],
-            gains(),
-        )
-    )
+    # With τ = (0, −1) and g = (1, 0), S n = (n_y, −n_x).
+    tangent, right = ca.SX([0.0, -1.0]), ca.SX([1.0, 0.0])
+    boundary = symbols["O"], symbols["slope"].T, symbols["rate"]
+    way = tangent, symbols["side"] * right, ca.SX.zeros(2)
+    w, taken = hug_velocity(symbols["w0"], symbols["w0"], *boundary, *way, gains())
     kernel = Kernel("hug", symbols, {"w": w, "taken": taken}, compiled=False)
     rng, free, pressed = np.random.default_rng(1), 0, 0
     for _ in range(400):
