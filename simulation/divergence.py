@@ -209,7 +209,9 @@ class DivergenceDetector:
             return ""
         i = int(np.argmax(wrong))
         share = 100.0 * float(total[i]) / abs(float(here[i]))
-        return f"{self._text(i, here[i])}, of which {share:.0f} % are errors of the last {len(states) - 1} steps"
+        # The errors of a motion that has diverged can exceed it by any power of ten.
+        text = f"{share:.0f} %" if share < 100.0 else "100 % and more"
+        return f"{self._text(i, here[i])}, of which {text} are errors of the last {len(states) - 1} steps"
 
     def _largest(self, x: Array) -> Array:
         """Largest magnitude among the entries of the same unit, for each entry: such entries may swap roles."""

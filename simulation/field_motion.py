@@ -208,10 +208,16 @@ def _own_sides(field: EruginField, values: Array) -> list[str]:
     own = [f"{field.name}.side_{barrier.name}" for barrier in field.barriers]
     if not field.barriers or given[f"{field.name}.side"] != 0.0 or all(given[name] != 0.0 for name in own):
         return []
-    words = {1.0: "right, +1", -1.0: "left, -1"} if field.dimension == 2 else {1.0: "side +1", -1.0: "side -1"}
     sides = np.atleast_1d(_side_kernel(field)(values)[0]).tolist()
+
+    def way(side: float, name: str) -> str:
+        if field.dimension > 2:
+            return f"on the side where it leaves the path; set {name} to choose"
+        word = "right, +1" if side > 0.0 else "left, -1"
+        return f"on the {word}, chosen by its motion; set {name} for the other side"
+
     return [
-        f"{barrier.name!r} is passed on the {words[side]}, chosen by its motion; set {name} for the other side"
+        f"{barrier.name!r} is passed {way(side, name)}"
         for barrier, side, name in zip(field.barriers, sides, own, strict=True)
         if given[name] == 0.0 and barrier.center is not None
     ]

@@ -79,8 +79,6 @@ def test_a_law_is_saved_and_loaded(tmp_path: Path, capsys: pytest.CaptureFixture
     setup = two_link_arm_moving_obstacle()
     assert setup.controller is not None
     law = load(out, setup.robot)
-    # The scenario itself sets on which side the disc is passed.
-    assert setup.controller_p
     changed = {**setup.controller_p, "m1": 3.5}
     assert law.parameters.nominal == {**setup.controller.parameters.nominal, **changed}
     expected = setup.controller.control(0.1, setup.q0, setup.v0, changed)

@@ -187,7 +187,7 @@ def test_a_narrow_page_cuts_no_number(
 
 PICTURES = ("animation.gif", "deviations.png", "field.png", "path.png", "torques.png")
 FEW = ("deviations.png", "torques.png")
-UNREACHABLE = ("--set", "side=right", "--set", "l2=0.4")
+UNREACHABLE = ("--set", "side=right", "--set", "l2=0.4", "--set", "disc.x=0.9", "--set", "disc.vx=0")
 
 
 def draw_only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:

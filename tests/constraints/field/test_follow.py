@@ -199,7 +199,7 @@ def program(form: Form, distance: float) -> Program:
     """A cart comes down across the path; it is passed on the left, behind it."""
     robot = fukao_robot(form=form)
     cart = circle(tuple(DISC_CENTER), DISC_RADIUS, velocity=tuple(DISC_DRIFT), name="cart")
-    field = EruginField(SPLINE_PATH, [cart], speed=SPEED, margin=MARGIN, side=-1)
+    field = EruginField(SPLINE_PATH, [cart], speed=SPEED, margin=MARGIN, attraction=2.0, side=-1)
     return Program(robot, follow(field, ahead(robot, distance), perturbation=FirstOrder(10.0)))
 
 

@@ -149,7 +149,7 @@ def test_an_attracting_curve_is_kept_for_100_s(path: str) -> None:
     start = {"drifting circle": np.array([5.0, 0.0])}.get(path, np.zeros(n))
     kernel, values = kernel_of(w), w.parameters.values()
     # On a bend the error of RK4 is seen too, and falls with the fourth power of the step.
-    t, x, _ = travel(w, step_kernel(w), start, 100.0, 0.005 if path == "spline" else 0.01, values)
+    t, x, _ = travel(w, step_kernel(w), start, 100.0, 0.01 if path in ("line", "in space") else 0.005, values)
     f = np.array([kernel(x[:, i], t[i], values)[1][: n - 1] for i in range(0, len(t), 7)])
     assert np.abs(f).max() <= 1e-10
     assert np.linalg.norm(np.diff(x, axis=1), axis=0).sum() > 40.0

@@ -268,7 +268,7 @@ def test_a_sharp_corner_is_noted_and_does_not_drown_the_accelerations() -> None:
     }
     reports = {
         key: verify(
-            EruginField(line((0.0, 0.0), (6.0, 0.0)), [crate], speed=0.8, margin=0.15),
+            EruginField(line((0.0, 0.0), (6.0, 0.0)), [crate], speed=0.8, margin=0.15, attraction=2.0),
             low=(-0.5, -1.4),
             high=(6.5, 1.4),
         )

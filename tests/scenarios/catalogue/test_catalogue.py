@@ -82,14 +82,14 @@ def test_what_cannot_be_set_is_refused_with_reasons() -> None:
         scenario.prepare({"realization": "magic"})
     with pytest.raises(ParameterError, match=r"'m1' must be greater than zero, got -1\.0"):
         scenario.prepare({"m1": "-1"})
-    with pytest.raises(ModelError, match=r"the start .* lies inside 'disc', 0\.\d+ m deep"):
+    with pytest.raises(ModelError, match=r"the start of 'follow' lies 0\.\d+ m beyond the boundary of 'disc'"):
         scenario.prepare({"disc.x": "0.8", "disc.y": "-0.5"})
 
 
 def test_a_path_that_leaves_the_reach_stops_with_the_part_before() -> None:
-    # With a shorter link the start can be reached, the way round the far side of the disc cannot.
-    with pytest.raises(SimulationError, match=r"follow\[1\]") as caught:
-        scenario.prepare({"side": "right", "l2": "0.4"}).run()
+    # With a shorter link the start can be reached, the way round the far side of a disc that stays cannot.
+    with pytest.raises(SimulationError, match=r"follow\[0\]") as caught:
+        scenario.prepare({"side": "right", "l2": "0.4", "disc.x": "0.9", "disc.vx": "0"}).run()
     assert len(caught.value.trajectory) > 100
 
 
