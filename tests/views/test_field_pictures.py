@@ -29,7 +29,7 @@ TIMES = (0.0, 1.0, 2.0)
 
 def field() -> EruginField:
     disc = circle(CENTER, RADIUS, velocity=DRIFT, name="disc")
-    return EruginField(line((0.0, 0.0), (4.0, 0.0), name="path"), [disc], speed=0.8, margin=0.15)
+    return EruginField(line((0.0, 0.0), (4.0, 0.0), name="path"), [disc], speed=0.8, margin=0.15, attraction=2.0)
 
 
 def motion() -> FieldMotion:

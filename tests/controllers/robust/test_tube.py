@@ -194,7 +194,7 @@ def test_two_wheels_stay_in_the_tube_of_their_extreme_plants(robust: Robust) -> 
     x, y, heading = (robot.q[i] for i in range(3))
     point = ca.vertcat(x + 0.2 * ca.cos(heading), y + 0.2 * ca.sin(heading))
     disc = circle((1.0, 0.05), 0.3, name="disc")
-    field = EruginField(line((0.0, 0.0), (1.0, 0.0)), [disc], speed=0.4, margin=0.1)
+    field = EruginField(line((0.0, 0.0), (1.0, 0.0)), [disc], speed=0.4, margin=0.1, attraction=2.0)
     program = Program(robot, follow(field, point, perturbation=FirstOrder(RATE)))
     law = ProgramController(program, realization="actuated", robust=robust)
     mass = robot.nominal["platform_mass"]
