@@ -700,6 +700,7 @@ def call_what_no_page_shows() -> None:
     )
     cs.preview(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.choose_sides(field_, (0.0, 0.05), 0.5, step=0.05)
+    cs.choose_side(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.erugin_structure([disc], skew=lambda x, t: ca.SX([[0.0, 1.0], [-1.0, 0.0]]))
     for _, make in RELATIONS.values():
         make(arm)

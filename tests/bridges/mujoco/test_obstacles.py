@@ -33,7 +33,7 @@ BALLS = {
 @functools.cache
 def arm_and_disc() -> tuple[Setup, Trajectory]:
     """The scenario, and its motion here."""
-    setup = two_link_arm_moving_obstacle(duration=COUNT * STEP, step=STEP)
+    setup = two_link_arm_moving_obstacle(duration=COUNT * STEP, step=STEP, side="left")
     motion = setup.run()
     assert isinstance(motion, Trajectory)
     return setup, motion
