@@ -115,7 +115,7 @@ def _variants(comparison: Comparison) -> str:
 
 
 def _conditions(harder: Mapping[str, Comparison], longest: float) -> str:
-    """Table of all laws under harder conditions; empty if there are none."""
+    """Table of all laws under harder conditions; empty without such conditions."""
     if not harder:
         return ""
     laws = dict.fromkeys(law for each in harder.values() for law in each.controllers)
